@@ -1,0 +1,15 @@
+"""How every kernel of the house is compiled: no GIL, cached on disk, plain IEEE arithmetic.
+
+`fastmath` stays off on purpose: without it LLVM neither reorders nor fuses operations, so a result
+does not depend on how wide a loop was vectorised, nor therefore on how the work was cut into blocks.
+"""
+
+from __future__ import annotations
+
+import numba
+
+kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
+"""Decorator of every kernel: arrays in, arrays out, callable from threads."""
+
+inline_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")
+"""The same for small functions that belong inside another kernel's loop."""

@@ -1,0 +1,111 @@
+"""Sparse-matrix helpers shared by every layer: checked CSR input and best-first top-k.
+
+A prediction is a CSR matrix of shape (n, L) whose *stored* entries are the scores of the
+predicted labels; an entry that is not stored was not predicted. A stored score may be negative or
+zero, so nothing here ever drops stored zeros.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._numba import kernel
+
+
+def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
+    """A `csr_array` view of any scipy matrix or array-like, with sorted, summed indices.
+
+    Costs nothing but the wrapper when the matrix already is canonical CSR of that dtype.
+
+    Examples
+    --------
+    >>> as_csr([[0, 2], [1, 0]]).nnz
+    2
+    """
+    if not sp.issparse(matrix):
+        matrix = np.atleast_2d(np.asarray(matrix))
+    out = sp.csr_array(matrix, dtype=dtype)
+    if not out.has_canonical_format:
+        if out is matrix or (sp.issparse(matrix) and np.shares_memory(out.data, matrix.data)):
+            out = out.copy()
+        out.sum_duplicates()
+    return out
+
+
+@kernel
+def _row_topk(indptr, indices, data, k, out_indices, out_values):
+    """Best k stored entries a row by (score descending, column ascending). O(nnz log k)."""
+    for i in range(indptr.shape[0] - 1):
+        size = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            value = data[p]
+            column = indices[p]
+            if size == k:
+                last = out_values[i, k - 1]
+                if value < last or (value == last and column > out_indices[i, k - 1]):
+                    continue
+                size -= 1
+            q = size
+            while q > 0 and (
+                out_values[i, q - 1] < value
+                or (out_values[i, q - 1] == value and out_indices[i, q - 1] > column)
+            ):
+                out_values[i, q] = out_values[i, q - 1]
+                out_indices[i, q] = out_indices[i, q - 1]
+                q -= 1
+            out_values[i, q] = value
+            out_indices[i, q] = column
+            size += 1
+
+
+def ranked(
+    scores: sp.sparray | sp.spmatrix | NDArray[Any], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The k best labels of every row, best first; ties go to the smaller column.
+
+    Parameters
+    ----------
+    scores : CSR matrix or dense array of shape (n, L)
+        Of a sparse matrix only the stored entries take part.
+    k : int
+        How many labels a row.
+
+    Returns
+    -------
+    labels : int64 array of shape (n, k)
+        Column numbers, -1 where a row has fewer than k entries.
+    values : float64 array of shape (n, k)
+        Their scores, NaN where `labels` is -1.
+
+    Examples
+    --------
+    >>> labels, values = ranked(np.array([[0.1, 0.7, 0.7]]), k=2)
+    >>> labels.tolist(), values.tolist()
+    ([[1, 2]], [[0.7, 0.7]])
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, not {k}.")
+    if not sp.issparse(scores):
+        dense = np.asarray(scores, dtype=np.float64)
+        n, width = dense.shape
+        indptr = np.arange(0, n * width + 1, width) if width else np.zeros(n + 1, dtype=np.int64)
+        columns = np.tile(np.arange(width, dtype=np.int64), n)
+        return _ranked(indptr, columns, dense.ravel(), k)
+    matrix = sp.csr_array(scores)
+    return _ranked(matrix.indptr, matrix.indices, matrix.data, k)
+
+
+def _ranked(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    n = len(indptr) - 1
+    labels = np.full((n, k), -1, dtype=np.int64)
+    values = np.full((n, k), np.nan)
+    _row_topk(
+        indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64), k, labels, values
+    )
+    return labels, values

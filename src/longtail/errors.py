@@ -1,0 +1,86 @@
+"""What longtail raises and warns: each message is one sentence that names the cause and the remedy.
+
+Everything raised on purpose derives from `LongtailError`, so a program can catch the family;
+each also derives from the builtin a scikit-learn user would expect.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class LongtailError(Exception):
+    """Base of everything that longtail raises on purpose."""
+
+
+class ParameterError(LongtailError, ValueError):
+    """A parameter has a value that makes no sense."""
+
+
+class InputError(LongtailError, ValueError):
+    """X or Y, as passed to a method, cannot be used."""
+
+
+class DataError(LongtailError, ValueError):
+    """A data file cannot be read as what it should be.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what would be right.
+    path : path-like, optional
+        The file.
+    line : int, optional
+        The line, counted from one.
+
+    Examples
+    --------
+    >>> print(DataError("the label id -3 is negative; ids start at 0", path="a.txt", line=7))
+    a.txt, line 7: the label id -3 is negative; ids start at 0
+    """
+
+    def __init__(
+        self, message: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+    ) -> None:
+        self.reason = message
+        self.path = None if path is None else os.fspath(path)
+        self.line = line
+        place = "" if self.path is None else self.path
+        if line is not None:
+            place += f"{', ' if place else ''}line {line}"
+        super().__init__(f"{place}: {message}" if place else message)
+
+
+class ModelError(LongtailError, ValueError):
+    """A model folder cannot be read or written."""
+
+
+class CheckpointError(LongtailError, ValueError):
+    """A checkpoint folder belongs to other work or cannot be used."""
+
+
+class MissingExtraError(LongtailError, ImportError):
+    """An optional dependency is not installed.
+
+    Examples
+    --------
+    >>> print(MissingExtraError("Plots", package="matplotlib", extra="report"))
+    Plots need matplotlib, which is not installed: pip install "longtail[report]"
+    """
+
+    def __init__(self, what: str, *, package: str, extra: str) -> None:
+        super().__init__(
+            f'{what} need {package}, which is not installed: pip install "longtail[{extra}]"'
+        )
+
+
+class LongtailWarning(UserWarning):
+    """Base of everything that longtail warns about."""
+
+
+class DataWarning(LongtailWarning):
+    """A file was read, but something in it is odd."""
+
+
+class ConvergenceWarning(LongtailWarning):
+    """Some problems hit the iteration limit before the tolerance."""
