@@ -1,5 +1,54 @@
-"""longtail: classification with very many labels, most of them rare."""
+"""longtail: classification with very many labels, most of them rare.
+
+The names below are imported when they are first used, so that `import longtail` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from longtail._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from longtail._sparse import ranked
+    from longtail.base import Explanation, ExtremeClassifier, load
+    from longtail.data import Dataset
+    from longtail.metrics import evaluate
+    from longtail.one_vs_rest import BinaryRelevance, DiSMEC
+    from longtail.tagger import Tagger
+
+_HOMES = {
+    "BinaryRelevance": "longtail.one_vs_rest",
+    "Dataset": "longtail.data",
+    "DiSMEC": "longtail.one_vs_rest",
+    "Explanation": "longtail.base",
+    "ExtremeClassifier": "longtail.base",
+    "Tagger": "longtail.tagger",
+    "evaluate": "longtail.metrics",
+    "load": "longtail.base",
+    "ranked": "longtail._sparse",
+}
+
+__all__ = [
+    "BinaryRelevance",
+    "Dataset",
+    "DiSMEC",
+    "Explanation",
+    "ExtremeClassifier",
+    "Tagger",
+    "__version__",
+    "evaluate",
+    "load",
+    "ranked",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,9 +7,16 @@ does not depend on how wide a loop was vectorised, nor therefore on how the work
 from __future__ import annotations
 
 import numba
+import numpy as np
 
 kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
 """Decorator of every kernel: arrays in, arrays out, callable from threads."""
 
 inline_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")
 """The same for small functions that belong inside another kernel's loop."""
+
+unsigned = np.uint64
+"""Type of subscripts in hot loops: numba then spares the test for negative ones, and LLVM vectorises.
+
+The caller vouches that they are in range; matrices are checked before they reach a kernel.
+"""

@@ -1,1 +1,57 @@
-"""(in preparation)"""
+"""Data sets: reading, writing, text features, scaling, splits, a generator, a built-in set."""
+
+from longtail.data.api_docs import load_api_docs
+from longtail.data.dataset import Dataset, concatenate
+from longtail.data.generate import make_longtail
+from longtail.data.loading import load, save
+from longtail.data.mulan import read_mulan, write_mulan
+from longtail.data.recognise import recognise
+from longtail.data.scaling import RowScaler
+from longtail.data.split import train_test_split
+from longtail.data.svmlight import read_svmlight, write_svmlight
+from longtail.data.tables import (
+    read_csv,
+    read_jsonl,
+    read_parquet,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+)
+from longtail.data.text import TextFeatures
+from longtail.data.xmc import read_split, read_xmc, write_xmc
+from longtail.data.xmc_pair import (
+    read_filter_pairs,
+    read_xmc_matrix,
+    read_xmc_pair,
+    write_xmc_pair,
+)
+
+__all__ = [
+    "Dataset",
+    "RowScaler",
+    "TextFeatures",
+    "concatenate",
+    "load",
+    "load_api_docs",
+    "make_longtail",
+    "read_csv",
+    "read_filter_pairs",
+    "read_jsonl",
+    "read_mulan",
+    "read_parquet",
+    "read_split",
+    "read_svmlight",
+    "read_xmc",
+    "read_xmc_matrix",
+    "read_xmc_pair",
+    "recognise",
+    "save",
+    "train_test_split",
+    "write_csv",
+    "write_jsonl",
+    "write_mulan",
+    "write_parquet",
+    "write_svmlight",
+    "write_xmc",
+    "write_xmc_pair",
+]

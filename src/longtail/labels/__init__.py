@@ -8,12 +8,50 @@ from longtail.labels.encoding import (
     name_array,
     names_to_matrix,
 )
+from longtail.labels.graph import (
+    Components,
+    algebraic_connectivity,
+    connected_components,
+    cooccurrence_graph,
+    hubs,
+    label_degrees,
+)
+from longtail.labels.propensity import (
+    DEFAULT_CONSTANTS,
+    PROPENSITY_CONSTANTS,
+    inverse_propensities,
+    propensities,
+    propensity_constants,
+)
+from longtail.labels.tail import (
+    PowerLaw,
+    TailStatistics,
+    fit_power_law,
+    label_counts,
+    tail_statistics,
+)
 
 __all__ = [
+    "DEFAULT_CONSTANTS",
+    "PROPENSITY_CONSTANTS",
+    "Components",
     "EncodedLabels",
+    "PowerLaw",
+    "TailStatistics",
+    "algebraic_connectivity",
+    "connected_components",
+    "cooccurrence_graph",
     "decode_labels",
     "encode_labels",
+    "fit_power_law",
+    "hubs",
+    "inverse_propensities",
+    "label_counts",
+    "label_degrees",
     "matrix_to_names",
     "name_array",
     "names_to_matrix",
+    "propensities",
+    "propensity_constants",
+    "tail_statistics",
 ]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from longtail._sparse import as_csr
 from longtail.errors import InputError
 
 Kind = Literal["multiclass", "dense", "sparse", "names"]
+
+_NOT_A_MATRIX = "A label matrix holds 0 and 1; for names, give a list of label collections."
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,22 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     >>> encoded.classes.tolist(), encoded.matrix.toarray().tolist()
     (['sea', 'sun'], [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     """
+    if hasattr(Y, "__array__") and not hasattr(Y, "__iter__"):
+        Y = np.asarray(Y)
+    if Y is None or isinstance(Y, str | bytes) or not hasattr(Y, "__iter__"):
+        raise InputError(
+            f"Expected array-like (array or non-string sequence), got {Y!r:.40}; give a 1-d array "
+            "of classes, a 0/1 matrix or a list of label collections."
+        )
     if sp.issparse(Y):
+        if Y.ndim != 2:
+            raise InputError(f"Y is sparse with {Y.ndim} dimension; give a 0/1 matrix.")
         return EncodedLabels(_checked(as_csr(Y)), _column_names(Y.shape[1], label_names), "sparse")
     if not isinstance(Y, np.ndarray) and hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()  # pandas and polars
     if isinstance(Y, np.ndarray) and Y.dtype != object:
+        return _encode_array(Y, label_names)
+    if isinstance(Y, np.ndarray) and Y.ndim == 2 and all(value in (0, 1) for value in Y.flat):
         return _encode_array(Y, label_names)
     rows = list(Y)
     if rows and all(_is_collection(row) for row in rows):
@@ -96,6 +110,8 @@ def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> An
     [('sea', 'sun'), (), ('sun',)]
     """
     if kind == "multiclass":
+        if (np.diff(matrix.indptr) == 0).any():
+            raise InputError("A row has no label, so it cannot be given back as one class a row.")
         return classes[matrix.indices[matrix.indptr[:-1]]]
     if kind == "dense":
         return (matrix.toarray() != 0).astype(np.int64)
@@ -127,12 +143,17 @@ def names_to_matrix(
     """
     known: dict[Any, int] = {}
     if classes is not None:
-        known = {name: column for column, name in enumerate(classes)}
+        try:
+            known = {name: column for column, name in enumerate(classes)}
+        except TypeError:
+            raise InputError("A label name is not hashable; use strings or numbers.") from None
         if len(known) != len(classes):
             raise InputError("The label names are not distinct; give each column its own name.")
     indptr = [0]
     columns: list[int] = []
     for number, row in enumerate(rows):
+        if isinstance(row, np.ndarray):
+            row = row.tolist()
         try:
             if classes is None:
                 columns.extend({known.setdefault(name, len(known)) for name in row})
@@ -149,6 +170,8 @@ def names_to_matrix(
             ) from None
         indptr.append(len(columns))
     names = list(known)
+    if any(name != name for name in names):
+        raise InputError("Input y contains NaN as a label; leave it out or give it a name.")
     ids = np.asarray(columns, dtype=np.int32)
     if classes is None:
         try:
@@ -178,7 +201,7 @@ def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> list[tuple[A
     matrix = sp.csr_array(matrix)
     names = classes[matrix.indices].tolist()
     ends = matrix.indptr.tolist()
-    return [tuple(names[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [tuple(names[a:b]) for a, b in pairwise(ends)]
 
 
 def name_array(names: Sequence[Any]) -> NDArray[Any]:
@@ -186,8 +209,8 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
 
     Examples
     --------
-    >>> name_array(["a", "bc"]).dtype.kind, name_array([1, 2]).dtype.kind, name_array([1, "a"]).dtype
-    ('U', 'i', dtype('O'))
+    >>> [name_array(names).dtype.kind for names in (["a", "bc"], [1, 2], [1, "a"])]
+    ['U', 'i', 'O']
     """
     if isinstance(names, np.ndarray) and names.ndim == 1:
         return names
@@ -227,9 +250,7 @@ def _looks_like_indicator(rows: list[Any]) -> bool:
     return set(flat) <= {0, 1} and any(len(set(row)) < width for row in rows)
 
 
-def _encode_array(
-    array: NDArray[Any], label_names: Sequence[Hashable] | None
-) -> EncodedLabels:
+def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -> EncodedLabels:
     if array.ndim == 2 and array.shape[1] == 1:
         import warnings
 
@@ -244,6 +265,8 @@ def _encode_array(
             )
             array = array.ravel()
     if array.ndim == 2:
+        if array.dtype.kind not in "buifcO":
+            raise InputError(_NOT_A_MATRIX)
         matrix = _checked(sp.csr_array(array) if array.dtype != object else as_csr(array.tolist()))
         return EncodedLabels(matrix, _column_names(array.shape[1], label_names), "dense")
     if array.ndim != 1:
@@ -290,7 +313,7 @@ def _checked(matrix: sp.csr_array) -> sp.csr_array:
     """Float32 copy with ones; stored zeros dropped; anything else refused."""
     data = matrix.data
     if data.dtype.kind not in "buif":
-        raise InputError("A label matrix holds 0 and 1; for names, give a list of label collections.")
+        raise InputError(_NOT_A_MATRIX)
     if data.dtype.kind == "f" and not np.isfinite(data).all():
         raise InputError("Input Y contains NaN or infinity; a label matrix holds 0 and 1.")
     if not ((data == 1) | (data == 0)).all():
@@ -310,6 +333,10 @@ def _column_names(width: int, names: Sequence[Hashable] | None) -> NDArray[Any]:
         return np.arange(width)
     if len(names) != width:
         raise InputError(f"There are {len(names)} label names for {width} label columns.")
-    if len(set(names)) != width:
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        raise InputError("A label name is not hashable; use strings or numbers.") from None
+    if distinct != width:
         raise InputError("The label names are not distinct; give each column its own name.")
     return name_array(list(names))

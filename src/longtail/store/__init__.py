@@ -1,1 +1,27 @@
-"""(in preparation)"""
+"""The model folder: models on disk, safe to read, whole or not there at all, without pickle."""
+
+from longtail.store.atomic import atomic_file, atomic_folder
+from longtail.store.description import Description
+from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
+from longtail.store.packing import pack
+from longtail.store.registry import Storable, register
+from longtail.store.tensors import read_arrays, write_arrays
+from longtail.store.unpacking import unpack
+
+__all__ = [
+    "FORMAT",
+    "Description",
+    "Storable",
+    "atomic_file",
+    "atomic_folder",
+    "check_target",
+    "is_model",
+    "pack",
+    "read",
+    "read_arrays",
+    "read_meta",
+    "register",
+    "unpack",
+    "write",
+    "write_arrays",
+]

@@ -1,0 +1,166 @@
+"""Kernels of `make_longtail`: which documents get a label, which words a document has.
+
+Random numbers come from splitmix64 on a state held in a one-element uint64 array, so that a seed
+gives the same data on every machine and in every version of numpy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtail._numba import kernel
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def mixed(value: np.uint64) -> Any:
+    """A uint64 scrambled so that neighbours have nothing in common."""
+    value = (value ^ (value >> np.uint64(30))) * _MIX_1
+    value = (value ^ (value >> np.uint64(27))) * _MIX_2
+    return value ^ (value >> np.uint64(31))
+
+
+@kernel
+def below(state: NDArray[Any], bound: int) -> Any:
+    """The next random integer in [0, bound), for bounds below 2^31."""
+    state[0] += _STEP
+    high = mixed(state[0]) >> _HALF
+    return np.int64((high * np.uint64(bound)) >> _HALF)
+
+
+@kernel
+def uniform(state: NDArray[Any]) -> Any:
+    """The next random number in [0, 1)."""
+    state[0] += _STEP
+    return np.float64(mixed(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def assign_documents(
+    state: NDArray[Any],
+    counts: NDArray[Any],
+    inside: NDArray[Any],
+    chunk: NDArray[Any],
+    group_starts: NDArray[Any],
+    documents: NDArray[Any],
+    taken_by: NDArray[Any],
+    out_documents: NDArray[Any],
+    out_sizes: NDArray[Any],
+) -> None:
+    """Give every label `counts` distinct documents; O(sum of counts), as none has more than half.
+
+    Labels come by falling count. Of the documents, `inside[l]` lie in groups, `chunk[l]` at most in
+    each; the groups are taken in turn, from label to label. Group g is
+    ``documents[group_starts[g]:group_starts[g + 1]]``. The rest are drawn from all documents.
+    """
+    n_groups = group_starts.shape[0] - 1
+    n = documents.shape[0]
+    group = 0
+    filled = 0
+    for label in range(counts.shape[0]):
+        end = filled + counts[label]
+        left = inside[label]
+        while left > 0:
+            start = group_starts[group]
+            size = group_starts[group + 1] - start
+            wanted = min(left, chunk[label])
+            for _ in range(wanted):
+                document = documents[start + below(state, size)]
+                while taken_by[document] == label:
+                    document = documents[start + below(state, size)]
+                taken_by[document] = label
+                out_documents[filled] = document
+                out_sizes[document] += 1
+                filled += 1
+            left -= wanted
+            group = (group + 1) % n_groups
+        while filled < end:
+            document = below(state, n)
+            if taken_by[document] == label:
+                continue
+            taken_by[document] = label
+            out_documents[filled] = document
+            out_sizes[document] += 1
+            filled += 1
+
+
+@kernel
+def fill_empty_documents(state: NDArray[Any], documents: NDArray[Any], sizes: NDArray[Any]) -> None:
+    """Move one label to each document without any, from documents that have two or more."""
+    for empty in range(sizes.shape[0]):
+        if sizes[empty] > 0:
+            continue
+        entry = below(state, documents.shape[0])
+        while sizes[documents[entry]] < 2:
+            entry = below(state, documents.shape[0])
+        sizes[documents[entry]] -= 1
+        documents[entry] = empty
+        sizes[empty] = 1
+
+
+@kernel
+def write_documents(
+    state: NDArray[Any],
+    label_indptr: NDArray[Any],
+    label_indices: NDArray[Any],
+    sizes: NDArray[Any],
+    noise: float,
+    words_per_label: int,
+    label_key: np.uint64,
+    n_common: int,
+    frequency: NDArray[Any],
+    position: NDArray[Any],
+    out_indices: NDArray[Any],
+    out_data: NDArray[Any],
+) -> None:
+    """Draw the words of every document, `sizes[i]` distinct ones; expected O(sum of sizes).
+
+    Words are numbered by falling frequency. A draw is a word of one of the document's labels with
+    probability ``1 - noise``, and else any word by `frequency`, a running sum of probabilities.
+    The words of a label are found by hashing and lie above `n_common`. A word drawn again counts
+    once more. `position[w]` is where word w last went in the output, -1 at first.
+    """
+    n_words = frequency.shape[0]
+    total = frequency[n_words - 1]
+    start = 0
+    for i in range(sizes.shape[0]):
+        first = label_indptr[i]
+        n_labels = label_indptr[i + 1] - first
+        end = start + sizes[i]
+        filled = start
+        tries = 4 * sizes[i]
+        while filled < end and tries > 0:
+            tries -= 1
+            if n_labels > 0 and uniform(state) >= noise:
+                label = np.uint64(label_indices[first + below(state, n_labels)])
+                number = label * np.uint64(words_per_label) + np.uint64(
+                    below(state, words_per_label)
+                )
+                key = mixed(label_key + number * _STEP) & _LOW
+                word = n_common + np.int64((key * np.uint64(n_words - n_common)) >> _HALF)
+            else:
+                word = min(np.searchsorted(frequency, uniform(state) * total, "right"), n_words - 1)
+            if position[word] >= start:
+                out_data[position[word]] += 1.0
+                continue
+            position[word] = filled
+            out_indices[filled] = word
+            out_data[filled] = 1.0
+            filled += 1
+        while filled < end:  # a long document of few words: fill up with any not yet in
+            word = below(state, n_words)
+            while position[word] >= start:
+                word = (word + 1) % n_words
+            position[word] = filled
+            out_indices[filled] = word
+            out_data[filled] = 1.0
+            filled += 1
+        start = end

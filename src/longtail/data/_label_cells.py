@@ -1,0 +1,294 @@
+"""What a cell of a labels column may hold, and how it becomes labels.
+
+A cell is a list of names, or a string of names with a separator between them, or empty. Names are
+strings or whole numbers, one kind in a data set.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.data._names import LABEL_NAMES, check_distinct, read_names
+from longtail.data._source import shown, sibling
+from longtail.data._sparse_lines import warn_of_data
+from longtail.data.dataset import Dataset, dataset_from_file
+from longtail.errors import DataError, ParameterError
+from longtail.labels import names_to_matrix
+
+_SEPARATORS = (";", "|", ",")
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass
+class TableOptions:
+    """Which columns hold what; checked on creation."""
+
+    text_column: str | Sequence[str] = "text"
+    labels_column: str | None = "labels"
+    label_separator: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.text_columns or not all(isinstance(name, str) for name in self.text_columns):
+            raise ParameterError("text_column must be the name of a column, or several.")
+        if self.labels_column is not None and not isinstance(self.labels_column, str):
+            raise ParameterError("labels_column must be the name of a column, or None.")
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns of text, in order."""
+        return [self.text_column] if isinstance(self.text_column, str) else list(self.text_column)
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns needed."""
+        return self.text_columns + ([] if self.labels_column is None else [self.labels_column])
+
+
+@dataclass
+class TableRows:
+    """Texts and label cells as they come from a file, each with the place it stands in."""
+
+    path: Path
+    options: TableOptions
+    place: Callable[[Path, int, str], DataError]
+    texts: list[str] = field(default_factory=list)
+    cells: list[Any] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+    def add(self, place: int, texts: Iterable[Any], cell: Any) -> None:
+        """One point, whose columns of text are joined by newlines."""
+        parts = list(texts)
+        for name, part in zip(self.options.text_columns, parts, strict=True):
+            if not isinstance(part, str):
+                raise self.place(
+                    self.path, place, f"{name!r} is {_kind(part)}, but texts are strings"
+                )
+            if not _is_clean(part):
+                raise self.place(
+                    self.path, place, f"{name!r} holds half of a surrogate pair; correct the text"
+                )
+        self.texts.append(parts[0] if len(parts) == 1 else "\n".join(parts))
+        self.cells.append(cell)
+        self.places.append(place)
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set; a `label_names.txt` beside the file sets the order of its labels."""
+        if not self.texts:
+            raise DataError("there are no rows; expected at least one", path=self.path)
+        if self.options.labels_column is None:
+            rows: list[list[Any]] = [[] for _ in self.cells]
+            matrix, names = names_to_matrix(rows)
+            return dataset_from_file(self.path, None, matrix, texts=self.texts, name=name)
+        rows = self._labels()
+        known = self._known_names(rows)
+        matrix, names = names_to_matrix(rows, classes=known)
+        return dataset_from_file(
+            self.path, None, matrix, label_names=names, texts=self.texts, name=name
+        )
+
+    def _labels(self) -> list[list[Any]]:
+        """The labels of every row, checked."""
+        split = self._splitter()
+        rows: list[list[Any]] = []
+        kind: type | None = None
+        repeated: list[int] = []
+        for place, cell in zip(self.places, self.cells, strict=True):
+            row = self._cell(place, cell, split)
+            for label in row:
+                if kind is None:
+                    kind = type(label)
+                self._check_label(place, label, kind)
+            if len(set(row)) < len(row):
+                repeated.append(place)
+            rows.append(row)
+        if repeated:
+            more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
+            warn_of_data(
+                f"{self.place(self.path, repeated[0], 'a label occurs twice')}{more}; counted once"
+            )
+        return rows
+
+    def _cell(self, place: int, cell: Any, split: Callable[[int, str], list[Any]]) -> list[Any]:
+        if cell is None:
+            return []
+        if isinstance(cell, str):
+            return split(place, cell)
+        if isinstance(cell, list):
+            return cell
+        if isinstance(cell, int) and not isinstance(cell, bool):
+            return [cell]
+        raise self.place(
+            self.path,
+            place,
+            f"{self.options.labels_column!r} is {_kind(cell)}; expected a list of labels, or a "
+            "string of labels with a separator",
+        )
+
+    def _check_label(self, place: int, label: Any, kind: type) -> None:
+        if type(label) is str:
+            if not _is_clean(label):
+                raise self.place(
+                    self.path, place, "a label holds half of a surrogate pair; correct it"
+                )
+        elif type(label) is not int:
+            raise self.place(
+                self.path, place, f"a label is {_kind(label)}; labels are strings or whole numbers"
+            )
+        elif not _INT64.min <= label <= _INT64.max:
+            raise self.place(
+                self.path, place, "a label is a number beyond 64 bits; write it as a string"
+            )
+        if type(label) is not kind:
+            raise self.place(
+                self.path,
+                place,
+                f"the label {shown(str(label))} is {_kind(label)}, but the first label is "
+                f"{_kind(kind())}; write all as strings",
+            )
+
+    def _splitter(self) -> Callable[[int, str], list[Any]]:
+        """How strings are taken apart, decided from all of them unless the user said it."""
+        separator = self.options.label_separator
+        if separator is not None:
+            return lambda place, cell: _separated(cell, separator)
+        strings = [cell for cell in self.cells if isinstance(cell, str) and cell.strip()]
+        if strings and all(cell.strip()[0] == "[" and cell.strip()[-1] == "]" for cell in strings):
+            return self._json_list
+        found = [mark for mark in _SEPARATORS if any(mark in cell for cell in strings)]
+        if len(found) > 1:
+            marks = " and ".join(repr(mark) for mark in found)
+            at = next(
+                place
+                for place, cell in zip(self.places, self.cells, strict=True)
+                if isinstance(cell, str) and found[-1] in cell
+            )
+            raise self.place(
+                self.path,
+                at,
+                f"{self.options.labels_column!r} holds {marks} in this file; say with "
+                "label_separator which of them stands between labels",
+            )
+        only = found[0] if found else ""
+        return lambda place, cell: _separated(cell, only)
+
+    def _json_list(self, place: int, cell: str) -> list[Any]:
+        if not cell.strip():
+            return []
+        try:
+            value = json.loads(cell)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, list):
+            raise self.place(
+                self.path,
+                place,
+                f"{self.options.labels_column!r} is not a list in JSON: {shown(cell)}",
+            )
+        return value
+
+    def _known_names(self, rows: list[list[Any]]) -> list[Any] | None:
+        """The labels and their order from the file beside this one, if it is there."""
+        file = sibling(self.path, LABEL_NAMES)
+        if file is None:
+            return None
+        names: list[Any] = read_names(file)
+        check_distinct(names, file)
+        if any(type(label) is int for row in rows for label in row):
+            try:
+                names = [int(name) for name in names]
+            except ValueError:
+                raise DataError(
+                    f"the labels of {self.path.name} are numbers, but these names are not",
+                    path=file,
+                ) from None
+        known = set(names)
+        for place, row in zip(self.places, rows, strict=True):
+            for label in row:
+                if label not in known:
+                    raise self.place(
+                        self.path,
+                        place,
+                        f"the label {shown(str(label))} is not in {file.name}; add it there, or "
+                        "move that file away",
+                    )
+        return names
+
+
+def labels_as_text(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Label sets as cells of a table: `a;b` if every name is plain enough, lists in JSON if not.
+
+    Examples
+    --------
+    >>> labels_as_text([("sea", "sun"), ()]), labels_as_text([("sea, blue",), ()])
+    (['sea;sun', ''], ['["sea, blue"]', '[]'])
+    """
+    rows = [list(row) for row in rows]
+    plain = all(
+        isinstance(name, str)
+        and name
+        and name == name.strip()
+        and not name.startswith("[")
+        and not any(mark in name for mark in _SEPARATORS)
+        for row in rows
+        for name in row
+    )
+    if plain:
+        return [_SEPARATORS[0].join(row) for row in rows]
+    return [json.dumps(row, ensure_ascii=False) for row in rows]
+
+
+def at_line(path: Path, line: int, message: str) -> DataError:
+    """An error in a file of lines."""
+    return DataError(message, path=path, line=line)
+
+
+def at_row(path: Path, row: int, message: str) -> DataError:
+    """An error in a file that has rows but no lines."""
+    return DataError(f"row {row}: {message}", path=path)
+
+
+def missing_column(path: Path, name: str, columns: Sequence[str], line: int | None) -> DataError:
+    """There is no such column; these are the ones there are."""
+    listed = ", ".join(shown(column, 20) for column in columns[:8]) or "none"
+    more = ", ..." if len(columns) > 8 else ""
+    return DataError(
+        f"there is no {name!r} (found: {listed}{more}); say which to take with text_column and "
+        "labels_column",
+        path=path,
+        line=line,
+    )
+
+
+def _separated(cell: str, separator: str) -> list[Any]:
+    pieces = [cell] if not separator else cell.split(separator)
+    return [piece for piece in map(str.strip, pieces) if piece]
+
+
+def _is_clean(text: str) -> bool:
+    """Whether UTF-8 can hold the text."""
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _kind(value: Any) -> str:
+    names = {
+        type(None): "null",
+        bool: "a truth value",
+        int: "a whole number",
+        float: "a fraction",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names.get(type(value), f"a {type(value).__name__}")

@@ -1,0 +1,119 @@
+"""Names of features and labels in files beside the data: one name a line, in column order.
+
+`feature_names.txt` and `label_names.txt` belong to every data file of their folder, so training and
+test files share them. `Xf.txt` and `Y.txt` are what the new XMC layout calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from longtail.data._sink import as_utf8, written_whole
+from longtail.data._source import LineBlocks, decoded, shown, sibling
+from longtail.data._sparse_lines import warn_of_data
+from longtail.errors import DataError, InputError
+from longtail.labels import name_array
+
+FEATURE_NAMES = "feature_names.txt"
+LABEL_NAMES = "label_names.txt"
+
+
+def read_names(path: Path) -> list[str]:
+    """All lines of a file of names."""
+    with LineBlocks(path) as blocks:
+        return [decoded(blocks, number, line) for number, line in blocks.lines()]
+
+
+def names_beside(
+    path: Path, file_names: Sequence[str], width: int, *, what: str, has_header: bool
+) -> tuple[NDArray[Any] | None, int]:
+    """Names from the first of these files beside `path`, and the number of columns they make.
+
+    More names than columns widen the data, with a warning if a header said otherwise; fewer are
+    refused. Label names must be distinct.
+    """
+    found = next((file for name in file_names if (file := sibling(path, name))), None)
+    if found is None:
+        return None, width
+    names = read_names(found)
+    while len(names) > width and not names[-1].strip():
+        names.pop()
+    if len(names) < width:
+        raise DataError(
+            f"there are {len(names)} {what} names, but {path.name} has {width} {what}s; name all "
+            "of them, or move this file away",
+            path=found,
+        )
+    if len(names) > width and has_header:
+        warn_of_data(
+            f"{path}: the header says {width} {what}s, but {found.name} names {len(names)}; taking "
+            f"{len(names)}"
+        )
+    if what == "label":
+        check_distinct(names, found)
+    return name_array(names), len(names)
+
+
+def check_distinct(names: Sequence[str], path: Path) -> None:
+    """Refuse a label name that occurs twice."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names, 1):
+        before = first.setdefault(name, number)
+        if before != number:
+            raise DataError(
+                f"the label name {shown(name)} already stands in line {before}; names must differ",
+                path=path,
+                line=number,
+            )
+
+
+def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -> None:
+    """Write a file of names beside `path`.
+
+    A file that is there already and says otherwise is left alone and refused, for other data files
+    may rely on it.
+    """
+    target = path.parent / file_name
+    present = sibling(path, file_name)
+    if names is None:
+        if present is not None:
+            raise InputError(
+                f"{present} names columns, but the data set to save has no such names; save it to "
+                "another folder."
+            )
+        return
+    texts = [str(name) for name in names.tolist()]
+    odd = next((text for text in texts if "\n" in text or "\r" in text), None)
+    if odd is not None:
+        raise InputError(
+            f"The name {shown(odd)} holds a line break, so it cannot be written one name a line."
+        )
+    if present is not None:
+        if read_names(present) != texts:
+            raise InputError(f"{present} already holds other names; save to another folder.")
+        return
+    content = as_utf8("".join(f"{text}\n" for text in texts))
+    with written_whole(target) as file:
+        file.write(content)
+
+
+def set_name(path: Path) -> str:
+    """What to call the data set of a file: its stem, or its folder if the stem says only the part.
+
+    Examples
+    --------
+    >>> set_name(Path("eurlex-4k/train.txt.gz")), set_name(Path("Bibtex_data.txt"))
+    ('eurlex-4k', 'Bibtex')
+    """
+    stem = path.name.split(".")[0]
+    for part in ("train", "test", "all", "data", "trn_X_Xf", "tst_X_Xf", "trn", "tst"):
+        if stem.lower() == part.lower():
+            return path.absolute().parent.name
+        for joint in "_-":
+            if stem.lower().endswith(f"{joint}{part}".lower()):
+                return stem[: -len(part) - 1]
+    return stem

@@ -1,0 +1,308 @@
+"""Files as bytes: opened with care, unpacked as they are read, handed out in whole lines.
+
+Every reader takes its bytes from here, so all of them answer alike to a missing file, a folder, a
+cut-off gzip file, a line without end and a small file that unpacks to a huge one. Working memory is
+one block of lines, whatever the size of the file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longtail.errors import DataError, ParameterError
+
+PathLike = str | os.PathLike[str]
+
+MAX_LINE_BYTES = 8 * 2**20
+"""Longest line that readers take unless told otherwise."""
+
+_BLOCK_BYTES = 2**20
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_HONEST_UNPACKED_BYTES = 256 * 2**20
+_HONEST_RATIO = 200
+
+
+def checked_file(path: PathLike) -> Path:
+    """The path of a file that exists and is one; anything else gets a sentence."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise DataError("there is no such file", path=path) from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise DataError("this is a folder, not a file", path=path)
+    if not stat.S_ISREG(mode):
+        raise DataError("this is not a regular file; write the data to one first", path=path)
+    return path
+
+
+def without_gz(path: Path) -> Path:
+    """The path as it would be called unpacked.
+
+    Examples
+    --------
+    >>> without_gz(Path("train.txt.gz")).name
+    'train.txt'
+    """
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def sibling(path: Path, name: str) -> Path | None:
+    """The file of that name beside `path`, plain or gzipped, or None."""
+    for candidate in (path.parent / name, path.parent / f"{name}.gz"):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+class Source:
+    """The bytes of a file, unpacked on the way if it is gzipped (told by content, not by name)."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = checked_file(path)
+        self._unpacked = 0
+        self._ratio_limit = 0
+        try:
+            raw = open(self.path, "rb")  # noqa: SIM115 - closed by close()
+            self._file: io.BufferedIOBase = raw
+            if raw.peek(2)[:2] == _GZIP_MAGIC:
+                size = os.fstat(raw.fileno()).st_size
+                self._ratio_limit = max(_HONEST_UNPACKED_BYTES, _HONEST_RATIO * size)
+                self._raw = raw
+                self._file = gzip.GzipFile(fileobj=raw, mode="rb")
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+
+    def readinto(self, view: memoryview, *, line: int | None = None) -> int:
+        """Fill `view` as far as the file goes; `line` is where an error will be placed."""
+        filled = 0
+        try:
+            while filled < len(view):
+                count = self._file.readinto(view[filled:])
+                if not count:
+                    break
+                filled += count
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise DataError(
+                "the gzip file is cut off or damaged here; fetch it again",
+                path=self.path,
+                line=line,
+            ) from None
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+        self._unpacked += filled
+        if self._ratio_limit and self._unpacked > self._ratio_limit:
+            raise DataError(
+                f"the gzip file unpacks to more than {_HONEST_RATIO} times its size, which data "
+                "hardly does; unpack it first if it is meant",
+                path=self.path,
+                line=line,
+            )
+        return filled
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes."""
+        buffer = bytearray(size)
+        return bytes(buffer[: self.readinto(memoryview(buffer))])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        if self._ratio_limit:
+            self._raw.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class LineBlocks:
+    """A file in blocks of whole lines, each ending with a newline.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, gzipped or not. A UTF-8 mark at its start is skipped; UTF-16 is refused.
+    max_line_bytes : int
+        A longer line is refused, which bounds the memory that reading takes.
+
+    Attributes
+    ----------
+    line : int
+        The number of the line that comes next, counted from one, as far as `blocks` handed them
+        out; a parser that counts lines itself adds to it.
+    """
+
+    def __init__(self, path: PathLike, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        if max_line_bytes < _BLOCK_BYTES:
+            raise ParameterError(
+                f"max_line_bytes must be at least {_BLOCK_BYTES}, not {max_line_bytes}."
+            )
+        self._source = Source(path)
+        self.path = self._source.path
+        self.line = 1
+        self._max_line_bytes = max_line_bytes
+        self._buffer = np.empty(2 * _BLOCK_BYTES, dtype=np.uint8)
+        self._begin = 0
+        self._end = 0
+        self._done = False
+        self._fill()
+        start = self._buffer[: min(3, self._end)].tobytes()
+        if start[:2] in _UTF16_MARKS:
+            self.close()
+            raise DataError("the text is UTF-16; save it as UTF-8", path=self.path, line=1)
+        if start == _UTF8_MARK:
+            self._begin = 3
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left, which right after opening means an empty file."""
+        return self._begin == self._end
+
+    def next_line(self) -> bytes | None:
+        """The next line without its end, or None; counts it."""
+        if not self._complete_line():
+            return None
+        stop = self._begin + _find_newline(self._buffer[self._begin : self._end])
+        line = self._buffer[self._begin : stop].tobytes()
+        self._begin = stop + 1
+        self.line += 1
+        return line.removesuffix(b"\r")
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """The rest in blocks, valid until the next is asked for; the caller counts their lines."""
+        while self._complete_line():
+            window = self._buffer[self._begin : self._end]
+            stop = self._begin + len(window) - _find_newline(window[::-1])
+            block = self._buffer[self._begin : stop]
+            self._begin = stop
+            yield block
+
+    def lines(self, *, keep_returns: bool = False) -> Iterator[tuple[int, bytes]]:
+        """The rest as (line number, line without its newline and the return before it)."""
+        for block in self.blocks():
+            lines = block.tobytes().split(b"\n")
+            lines.pop()
+            for line in lines:
+                self.line += 1
+                yield self.line - 1, line if keep_returns else line.removesuffix(b"\r")
+
+    def error(self, message: str, *, line: int | None = None) -> DataError:
+        """An error at a line, by default the one that comes next."""
+        return DataError(message, path=self.path, line=self.line if line is None else line)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+
+    def __enter__(self) -> LineBlocks:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _complete_line(self) -> bool:
+        """Have at least one whole line in the buffer, or say that there is none left."""
+        searched = self._begin
+        while True:
+            length = _find_newline(self._buffer[searched : self._end])
+            whole = searched + length < self._end
+            if searched - self._begin + length > self._max_line_bytes:
+                raise self.error(
+                    f"the line is longer than {self._max_line_bytes:,} bytes; if it is meant, pass "
+                    "a larger max_line_bytes"
+                )
+            if whole:
+                return True
+            if self._done:
+                return False
+            searched = self._end - self._begin
+            self._fill()
+            searched += self._begin
+
+    def _fill(self) -> None:
+        """Move what is left to the front, make room for one block, read it."""
+        left = self._end - self._begin
+        if left + _BLOCK_BYTES + 1 > len(self._buffer):
+            larger = np.empty(2 * len(self._buffer), dtype=np.uint8)
+            larger[:left] = self._buffer[self._begin : self._end]
+            self._buffer = larger
+        elif self._begin:
+            self._buffer[:left] = self._buffer[self._begin : self._end].copy()
+        self._begin, self._end = 0, left
+        view = self._buffer.data[left : left + _BLOCK_BYTES]
+        count = self._source.readinto(view, line=self.line)
+        self._end += count
+        if count < _BLOCK_BYTES:
+            self._done = True
+            if self._end and self._buffer[self._end - 1] != ord("\n"):
+                self._buffer[self._end] = ord("\n")
+                self._end += 1
+
+
+def decoded(blocks: LineBlocks, number: int, line: bytes) -> str:
+    """A line as text; bytes that are not UTF-8 get a sentence."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise blocks.error(
+            f"byte {error.start + 1} of the line is not UTF-8; convert the file to UTF-8",
+            line=number,
+        ) from None
+
+
+def shown(text: str | bytes, limit: int = 40) -> str:
+    """Foreign text made safe and short enough for a message.
+
+    Examples
+    --------
+    >>> shown(b"caf\\xe9"), shown("a" * 50, limit=5)
+    ("'caf\\\\xe9'", "'aaaaa...'")
+    """
+    if isinstance(text, bytes):
+        text = text[: limit + 1].decode("ascii", errors="backslashreplace")
+    return ascii(text if len(text) <= limit else text[:limit] + "...").replace("\\\\x", "\\x")
+
+
+def _find_newline(window: NDArray[np.uint8]) -> int:
+    """Where the first newline is, or the length of the window; looks at as little as it can."""
+    step = 4096
+    start = 0
+    while start < len(window):
+        hits = np.flatnonzero(window[start : start + step] == ord("\n"))
+        if len(hits):
+            return start + int(hits[0])
+        start += step
+        step = min(2 * step, 2**20)
+    return len(window)
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return DataError(f"the file cannot be read: {reason}", path=path)

@@ -1,0 +1,70 @@
+"""From sparse matrices to lines of `l1,l2 f:v f:v`: the common part of XMC text and svmlight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+def labelled_lines(X: sp.csr_array, Y: sp.csr_array, begin: int, end: int) -> bytes:
+    """Rows as lines; one without labels and features as ` 0:0`, for a blank line would be none."""
+    rows = zip(label_tokens(Y, begin, end), feature_tokens(X, begin, end), strict=True)
+    lines = (
+        f"{labels} {features}\n" if labels or features else " 0:0\n" for labels, features in rows
+    )
+    return "".join(lines).encode("ascii")
+
+
+def label_tokens(Y: sp.csr_array, begin: int, end: int) -> list[str]:
+    """Rows of labels as `l1,l2`."""
+    ends = Y.indptr[begin : end + 1].tolist()
+    ids = list(map(str, Y.indices[ends[0] : ends[-1]].tolist()))
+    first = ends[0]
+    return [",".join(ids[a - first : b - first]) for a, b in pairwise(ends)]
+
+
+def feature_tokens(X: sp.csr_array, begin: int, end: int) -> list[str]:
+    """Rows of features as `f:v f:v`, in the shortest digits that read back as the same value."""
+    ends = X.indptr[begin : end + 1].tolist()
+    ids = X.indices[ends[0] : ends[-1]].tolist()
+    values = number_texts(X.data[ends[0] : ends[-1]])
+    tokens = [f"{i}:{v}" for i, v in zip(ids, values, strict=True)]
+    first = ends[0]
+    return [" ".join(tokens[a - first : b - first]) for a, b in pairwise(ends)]
+
+
+def number_texts(values: NDArray[Any]) -> list[str]:
+    """Numbers in the shortest digits that read back as the same number of the same type.
+
+    Examples
+    --------
+    >>> number_texts(np.array([1, 0.1, -2.5e-8], dtype=np.float32))
+    ['1', '0.1', '-2.5e-08']
+    """
+    if values.dtype == np.float32:
+        short = values.astype("S32")
+        # Reading rounds to float64 first, which could tip a number that lies between two float32.
+        safe = short.astype(np.float64).astype(np.float32) == values
+        texts = short.astype("U32").tolist()
+        for i in np.flatnonzero(~safe).tolist():
+            texts[i] = repr(float(values[i]))
+    else:
+        texts = list(map(repr, values.astype(np.float64).tolist()))
+    return [text.removesuffix(".0") for text in texts]
+
+
+def row_ranges(matrix: sp.csr_array, *, entries: int = 200_000) -> Iterator[tuple[int, int]]:
+    """Consecutive ranges of rows that hold about that many entries each."""
+    n = matrix.shape[0]
+    begin = 0
+    while begin < n:
+        wanted = int(matrix.indptr[begin]) + entries
+        end = int(np.searchsorted(matrix.indptr, wanted, side="right")) - 1
+        end = min(max(end, begin + 1), begin + entries, n)
+        yield begin, end
+        begin = end

@@ -1,0 +1,245 @@
+"""Made-up data of any size that looks like a large tagging problem.
+
+A document is a bag of words. Labels follow a power law, come in groups that occur together, and
+each has a few words of its own, so that they can be learned. The same seed gives the same data
+everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from longtail.data._generate_kernels import (
+    assign_documents,
+    fill_empty_documents,
+    write_documents,
+)
+from longtail.data.dataset import Dataset
+from longtail.errors import ParameterError
+
+_COMMON_SHARE = 0.05
+"""Share of the words, the most frequent ones, that belong to no label."""
+_WORD_POWER = 1.0
+_STRAY_SHARE = 0.2
+"""Share of a label's documents that lie outside its groups."""
+_MAX_SIZE = 2**31 - 1
+
+
+def make_longtail(
+    n_samples: int,
+    n_features: int,
+    n_labels: int,
+    *,
+    labels_per_sample: float = 5,
+    features_per_sample: float = 34,
+    power: float = 0.9,
+    n_groups: int | None = None,
+    features_per_label: int = 6,
+    noise: float = 0.4,
+    random_state: Any = None,
+) -> Dataset:
+    """Documents with power-law labels that occur in groups and can be told by a few rare words.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_labels : int
+        Documents, words and labels.
+    labels_per_sample : float, default 5
+        Mean number of labels a document, met exactly up to rounding; at most half of `n_labels`.
+        From 1 on, every document has at least one.
+    features_per_sample : float, default 34
+        Mean number of distinct words a document.
+    power : float, default 0.9
+        The r-th most frequent label has about ``r ** -power`` times as many documents as the first
+        one. No label has more than half of the documents. Zero makes all labels equally frequent.
+    n_groups : int, optional
+        How many groups the documents form; the square root of `n_labels` by default. Four in five
+        of a label's documents lie in one group, or in several if the label is too frequent for one.
+    features_per_label : int, default 6
+        Words that a label has of its own. They are shared with other labels only by chance, which
+        happens the more often the fewer features there are.
+    noise : float, default 0.4
+        Probability that a word says nothing about the labels but is drawn from all words, frequent
+        ones first. At 1 there is nothing to learn.
+    random_state : int, RandomState or None, default None
+        Seed.
+
+    Returns
+    -------
+    Dataset
+        `X` holds how often a word occurs, as float32, with rows that are not yet scaled (see
+        `RowScaler`), `Y` the labels.
+
+    Notes
+    -----
+    Time and memory are linear in the numbers of documents, words, labels and stored entries. With
+    very many labels and few documents, the tail of the power law lies below one document a label:
+    then only some of the tail labels occur.
+
+    Examples
+    --------
+    >>> from longtail.data import make_longtail
+    >>> data = make_longtail(1000, 500, 200, random_state=0)
+    >>> data.X.shape, data.Y.shape, data.Y.nnz
+    ((1000, 500), (1000, 200), 5000)
+    """
+    _check_sizes(n_samples=n_samples, n_features=n_features, n_labels=n_labels)
+    _check_real("labels_per_sample", labels_per_sample, 0, n_labels / 2, "half of n_labels")
+    _check_real("features_per_sample", features_per_sample, 0, n_features, "n_features")
+    _check_real("power", power, 0, 10)
+    _check_real("noise", noise, 0, 1)
+    _check_sizes(features_per_label=features_per_label)
+    if n_samples * labels_per_sample > _MAX_SIZE:
+        raise ParameterError(
+            "n_samples times labels_per_sample must stay below 2**31; make several sets."
+        )
+    if n_groups is None:
+        n_groups = max(1, min(round(np.sqrt(n_labels)), n_samples))
+    _check_sizes(n_groups=n_groups)
+    if n_groups > n_samples:
+        raise ParameterError(
+            f"n_groups must be at most n_samples, {n_samples}, as a group needs a document; it is "
+            f"{n_groups}."
+        )
+
+    random = check_random_state(random_state)
+    Y = _labels(n_samples, n_labels, labels_per_sample, power, n_groups, random)
+    X = _words(Y, n_features, features_per_sample, features_per_label, noise, random)
+    return Dataset(X=X, Y=Y, name="make_longtail")
+
+
+def label_counts(
+    total: int, n_labels: int, power: float, limit: int, shift: float
+) -> NDArray[np.int64]:
+    """Whole numbers that fall like ``rank ** -power``, sum up to `total` and stay within `limit`.
+
+    Each is its exact value rounded up or down; `shift` in [0, 1) says where the rounding starts.
+
+    Examples
+    --------
+    >>> label_counts(12, 4, 1.0, 100, 0.5).tolist()
+    [6, 3, 2, 1]
+    >>> label_counts(12, 4, 1.0, 5, 0.5).tolist()
+    [5, 3, 2, 2]
+    """
+    weights = np.arange(1, n_labels + 1, dtype=np.float64) ** -power
+    suffix = np.cumsum(weights[::-1])[::-1]
+    full = 0  # labels at the limit; the others share what is left
+    while full < n_labels and (total - full * limit) * weights[full] / suffix[full] > limit:
+        full += 1
+    exact = np.full(n_labels, float(limit))
+    if full < n_labels:
+        exact[full:] = (total - full * limit) * weights[full:] / suffix[full]
+    ends = np.floor(np.cumsum(exact) + shift)
+    ends[-1] = total
+    counts = np.diff(np.minimum(ends, total), prepend=0.0).astype(np.int64)
+    return _within(counts, limit)
+
+
+def _within(counts: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+    """Hand what rounding put above the limit to labels below it."""
+    excess = int(np.maximum(counts - limit, 0).sum())
+    counts = np.minimum(counts, limit)
+    for label in np.flatnonzero(counts < limit)[:excess]:
+        counts[label] += 1
+    return counts
+
+
+def _labels(
+    n: int, n_labels: int, mean: float, power: float, n_groups: int, random: np.random.RandomState
+) -> sp.csr_array:
+    """The label matrix: first how many documents a label has, then which."""
+    total = round(n * mean)
+    counts = label_counts(total, n_labels, power, n - n // 2, random.random_sample())
+    inside = random.binomial(counts, 1.0 - _STRAY_SHARE)
+    # no more than half of a group has the same label, unless that would need all groups and more
+    chunk = np.maximum(-(-n // (2 * n_groups)), -(-inside // n_groups))
+    group_starts = np.linspace(0, n, n_groups + 1).astype(np.int64)
+    state = _kernel_state(random)
+    documents = np.empty(int(counts.sum()), dtype=np.int32)
+    sizes = np.zeros(n, dtype=np.int32)
+    assign_documents(
+        state,
+        counts,
+        inside.astype(np.int64),
+        chunk.astype(np.int64),
+        group_starts,
+        random.permutation(n).astype(np.int32),
+        np.full(n, -1, dtype=np.int64),
+        documents,
+        sizes,
+    )
+    if len(documents) >= n:
+        fill_empty_documents(state, documents, sizes)
+    by_label = sp.csc_array(
+        (
+            np.ones(len(documents), dtype=np.float32),
+            documents,
+            np.concatenate(([0], np.cumsum(counts))),
+        ),
+        shape=(n, n_labels),
+    )
+    Y = by_label.tocsr()
+    names = random.permutation(n_labels).astype(Y.indices.dtype)  # ids say nothing about frequency
+    Y = sp.csr_array((Y.data, names[Y.indices], Y.indptr), shape=Y.shape)
+    Y.sort_indices()
+    return Y
+
+
+def _words(
+    Y: sp.csr_array,
+    n_words: int,
+    mean: float,
+    words_per_label: int,
+    noise: float,
+    random: np.random.RandomState,
+) -> sp.csr_array:
+    """The word counts of documents with the labels Y."""
+    n = Y.shape[0]
+    sizes = np.minimum(random.poisson(mean, n), n_words).astype(np.int64)
+    if mean >= 1:
+        sizes = np.maximum(sizes, 1)
+    indptr = np.concatenate(([0], np.cumsum(sizes)))
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    data = np.empty(indptr[-1], dtype=np.float32)
+    write_documents(
+        _kernel_state(random),
+        Y.indptr,
+        Y.indices,
+        sizes,
+        float(noise),
+        int(words_per_label),
+        _kernel_state(random)[0],
+        min(int(n_words * _COMMON_SHARE), n_words - 1),
+        np.cumsum(np.arange(1, n_words + 1, dtype=np.float64) ** -_WORD_POWER),
+        np.full(n_words, -1, dtype=np.int64),
+        indices,
+        data,
+    )
+    names = random.permutation(n_words).astype(np.int32)
+    X = sp.csr_array((data, names[indices], indptr), shape=(n, n_words))
+    X.sort_indices()
+    return X
+
+
+def _kernel_state(random: np.random.RandomState) -> NDArray[np.uint64]:
+    return random.randint(0, 2**63 - 1, size=1, dtype=np.int64).astype(np.uint64)
+
+
+def _check_sizes(**sizes: Any) -> None:
+    for name, value in sizes.items():
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not (whole and 1 <= value <= _MAX_SIZE):
+            raise ParameterError(f"{name} must be a positive integer below 2**31, not {value!r}.")
+
+
+def _check_real(name: str, value: Any, low: float, high: float, of: str = "") -> None:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and low <= value <= high):
+        limit = f"{of}, {high:g}" if of else f"{high:g}"
+        raise ParameterError(f"{name} must lie between {low:g} and {limit}, not {value!r}.")

@@ -1,0 +1,57 @@
+"""Kernels over the rows of X that every solver uses: scores, and sub-matrices with few features.
+
+Throughout, a weight vector has the bias as its last entry, and X a constant last column of value
+`bias` that is never stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail._numba import kernel, unsigned
+
+
+@kernel
+def take_rows(indptr, indices, data, rows, place, sub_indptr, sub_indices, sub_data, features):
+    """Copy `rows` of X with their features renumbered in order of first appearance.
+
+    `place` has length D and holds -1 everywhere, before and after. Returns the number of
+    distinct features; `features[f]` is the original number of local feature f. O(nnz of the rows).
+    """
+    used = 0
+    q = 0
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            f = place[j]
+            if f < 0:
+                f = used
+                place[j] = f
+                features[used] = j
+                used += 1
+            sub_indices[q] = f
+            sub_data[q] = data[p]
+            q += 1
+        sub_indptr[r + 1] = q
+    for f in range(used):
+        place[features[f]] = -1
+    return used
+
+
+@kernel
+def block_scores(indptr, indices, data, bias, weights, out):
+    """out[b] = X weights[:, b] for the B problems of a block at once, reading X once. O(nnz·B)."""
+    d = unsigned(weights.shape[0] - 1)
+    width = unsigned(weights.shape[1])
+    total = np.empty(weights.shape[1])
+    for i in range(unsigned(out.shape[1])):
+        for b in range(width):
+            total[b] = bias * weights[d, b]
+        for p in range(indptr[i], indptr[i + unsigned(1)]):
+            x = np.float64(data[p])
+            j = unsigned(indices[p])
+            for b in range(width):
+                total[b] += x * weights[j, b]
+        for b in range(width):
+            out[b, i] = total[b]

@@ -1,0 +1,73 @@
+"""Kernels of prediction: for each feature of a point, the labels that use it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail._numba import kernel
+
+
+@kernel
+def _score(indices, data, first, last, w_indptr, w_indices, w_data, biases, total):
+    """total = scores of one point for all labels."""
+    total[:] = biases
+    for p in range(first, last):
+        j = indices[p]
+        x = np.float64(data[p])
+        for q in range(w_indptr[j], w_indptr[j + 1]):
+            total[w_indices[q]] += x * w_data[q]
+
+
+@kernel
+def topk_rows(
+    indptr, indices, data, start, stop, w_indptr, w_indices, w_data, biases, labels, values
+):
+    """The k best labels of rows start..stop, best first; ties go to the smaller label.
+
+    O(weights met + L + k log) a row.
+    """
+    n_labels = biases.shape[0]
+    k = labels.shape[1]
+    total = np.empty(n_labels)
+    for i in range(start, stop):
+        _score(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, biases, total)
+        size = 0
+        for label in range(n_labels):
+            value = total[label]
+            if size == k:
+                if value <= values[i, k - 1]:
+                    continue
+                size -= 1
+            q = size
+            while q > 0 and values[i, q - 1] < value:
+                values[i, q] = values[i, q - 1]
+                labels[i, q] = labels[i, q - 1]
+                q -= 1
+            values[i, q] = value
+            labels[i, q] = label
+            size += 1
+
+
+@kernel
+def above_rows(
+    indptr, indices, data, start, stop, w_indptr, w_indices, w_data, biases, threshold,
+    out_indptr, out_labels, out_values,
+):  # fmt: skip
+    """All labels that score at least `threshold`, for rows start..stop, in label order.
+
+    Stops early when the output is full; returns the first row not done.
+    """
+    n_labels = biases.shape[0]
+    total = np.empty(n_labels)
+    size = out_indptr[start]
+    for i in range(start, stop):
+        _score(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, biases, total)
+        for label in range(n_labels):
+            if total[label] >= threshold:
+                if size == out_labels.shape[0]:
+                    return i
+                out_labels[size] = label
+                out_values[size] = total[label]
+                size += 1
+        out_indptr[i + 1] = size
+    return stop

@@ -1,0 +1,195 @@
+"""What the engine is asked to solve: B linear problems on one X, checked once, read by column.
+
+Problem b minimises over w (its last entry the bias, on a constant feature of value `bias`)
+
+    strength · Ω(w) + Σ_i weight_ib · [ t_ib·ℓ(z_i) + (1 - t_ib)·ℓ(-z_i) ],   z = X w,
+
+with Ω(w) = ½‖w‖² for the l2 penalty. In liblinear's words strength = 1/C.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._sparse import as_csr
+from longtail.engine._loss_kernels import LOGISTIC, SQUARED_HINGE
+from longtail.errors import InputError, ParameterError
+
+LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+PENALTIES = ("l2",)
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """Many problems on one X, as the solvers read them. Made by `make_task`.
+
+    Attributes
+    ----------
+    indptr, indices, data : arrays
+        X by rows.
+    n_features : int
+        Columns of X, without the bias.
+    targets : csc_array of shape (N, B)
+        Targets in (0, 1]; what is not stored is a negative.
+    sample_weight : array of shape (N,) or (N, B), csc_array of shape (N, B), or None
+        Weight of each point, for all problems or for each.
+    start : csc_array of shape (D + 1, B), optional
+        Weights to start from.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[Any]
+    n_features: int
+    targets: sp.csc_array
+    sample_weight: Any
+    start: sp.csc_array | None
+    loss: str
+    penalty: str
+    strength: float
+    bias: float
+    tol: float
+    max_iter: int
+
+    @property
+    def n_points(self) -> int:
+        """Rows of X."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_problems(self) -> int:
+        """Columns of the targets."""
+        return int(self.targets.shape[1])
+
+    @property
+    def loss_code(self) -> int:
+        """The number by which kernels know the loss."""
+        return LOSSES[self.loss]
+
+    @cached_property
+    def fast_data(self) -> NDArray[Any]:
+        """Values of X for sums that need not be exact: single precision where they fit it."""
+        largest = float(np.abs(self.data).max(initial=0.0))
+        return self.data.astype(np.float32 if largest < 1e6 else np.float64, copy=False)
+
+    def positives(self, problem: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rows with a target above zero, and the targets."""
+        span = slice(self.targets.indptr[problem], self.targets.indptr[problem + 1])
+        return (
+            self.targets.indices[span].astype(np.int64),
+            self.targets.data[span].astype(np.float64),
+        )
+
+    def weights(self, problem: int) -> NDArray[np.float64] | None:
+        """Weight of every point in this problem; None where all are one."""
+        given = self.sample_weight
+        if given is None:
+            return None
+        if sp.issparse(given):
+            out = np.zeros(self.n_points)
+            span = slice(given.indptr[problem], given.indptr[problem + 1])
+            out[given.indices[span]] = given.data[span]
+            return out
+        column = given if given.ndim == 1 else given[:, problem]
+        return np.ascontiguousarray(column, dtype=np.float64)
+
+    def start_of(self, problem: int) -> NDArray[np.float64] | None:
+        """Dense weights to start from, or None. O(D)."""
+        if self.start is None:
+            return None
+        out = np.zeros(self.n_features + 1)
+        span = slice(self.start.indptr[problem], self.start.indptr[problem + 1])
+        out[self.start.indices[span]] = self.start.data[span]
+        return out
+
+
+def make_task(
+    X: Any,
+    targets: Any,
+    *,
+    loss: str,
+    penalty: str,
+    strength: float,
+    bias: float,
+    sample_weight: Any,
+    warm_start: Any,
+    tol: float,
+    max_iter: int,
+) -> LinearTask:
+    """Check everything and bring it to the form that the solvers read. O(nnz)."""
+    if loss not in LOSSES:
+        raise ParameterError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}.")
+    if penalty not in PENALTIES:
+        raise ParameterError(f"penalty must be one of {', '.join(PENALTIES)}, not {penalty!r}.")
+    for name, value in (("strength", strength), ("tol", tol)):
+        if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+            raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
+    if not (math.isfinite(bias) and bias >= 0):
+        raise ParameterError(f"bias must be zero (none) or a positive, finite number, not {bias!r}.")
+    if int(max_iter) < 1:
+        raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
+    rows = as_csr(X)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if rows.shape[1] >= 2**31:
+        raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
+    if not np.isfinite(rows.data).all():
+        raise InputError("X contains NaN or infinity; replace these values before training.")
+    wanted = sp.csc_array(targets, dtype=np.float32 if loss == "squared_hinge" else np.float64)
+    if wanted is targets:
+        wanted = wanted.copy()
+    wanted.sum_duplicates()
+    wanted.eliminate_zeros()
+    if wanted.shape[0] != rows.shape[0]:
+        raise InputError(
+            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
+        )
+    if not ((wanted.data > 0) & (wanted.data <= 1)).all():
+        raise InputError("Targets must lie between 0 and 1.")
+    start = None
+    if warm_start is not None:
+        start = sp.csc_array(warm_start)
+        shape = (rows.shape[1] + 1, wanted.shape[1])
+        if start.shape != shape:
+            raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
+    return LinearTask(
+        indptr=rows.indptr.astype(np.int64),
+        indices=rows.indices.astype(np.int32, copy=False),
+        data=rows.data,
+        n_features=int(rows.shape[1]),
+        targets=wanted,
+        sample_weight=_checked_weights(sample_weight, wanted.shape),
+        start=start,
+        loss=loss,
+        penalty=penalty,
+        strength=float(strength),
+        bias=float(bias),
+        tol=float(tol),
+        max_iter=int(max_iter),
+    )
+
+
+def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
+    if weights is None:
+        return None
+    if sp.issparse(weights):
+        weights = sp.csc_array(weights, dtype=np.float64)
+        weights.sum_duplicates()
+        values = weights.data
+    else:
+        weights = np.asarray(weights, dtype=np.float64)
+        values = weights
+    if weights.shape not in (shape, shape[:1]):
+        raise InputError(
+            f"sample_weight has shape {weights.shape}; it must be {shape[:1]} or {shape}."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("sample_weight must be finite and not negative.")
+    return weights

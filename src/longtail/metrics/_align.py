@@ -1,0 +1,276 @@
+"""Truth and prediction brought to the same rows and columns, whatever form they came in.
+
+Names that the prediction cannot know (a label that occurs in the test set only) get columns of
+their own after the known ones: they count as missed, not as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from longtail._sparse import as_csr
+from longtail.errors import InputError, ParameterError
+from longtail.labels import EncodedLabels, encode_labels
+
+_BLOCK = 1 << 20
+"""Score entries that are copied for the kernels at a time."""
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """The columns of a truth matrix.
+
+    Attributes
+    ----------
+    names : list or None
+        Their names, if the truth came as names or `classes` were given.
+    known : int
+        How many of them, the first ones, a prediction has; the others occur in the truth alone.
+    """
+
+    names: list[Any] | None
+    known: int
+
+
+def by_name(encoded: EncodedLabels) -> bool:
+    """Whether the columns were made from names, so that they have no order of their own."""
+    return encoded.kind in ("names", "multiclass")
+
+
+def place_columns(encoded: EncodedLabels, position: dict[Any, int]) -> sp.csr_array:
+    """The matrix with its columns moved to the position of their names; new names are appended.
+
+    `position` grows by the names it did not have.
+    """
+    target = np.array(
+        [position.setdefault(name, len(position)) for name in encoded.classes.tolist()],
+        dtype=np.int64,
+    )
+    matrix = encoded.matrix
+    moved = sp.csr_array(
+        (matrix.data, target[matrix.indices], matrix.indptr.copy()),
+        shape=(matrix.shape[0], len(position)),
+    )
+    moved.sort_indices()
+    return moved
+
+
+def _positions(classes: Sequence[Hashable]) -> dict[Any, int]:
+    names = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    position = {name: column for column, name in enumerate(names)}
+    if len(position) != len(names):
+        raise InputError("The names in classes are not distinct; give each column its own name.")
+    return position
+
+
+def align_truth(
+    Y_true: Any, width: int, classes: Sequence[Hashable] | None
+) -> tuple[sp.csr_array, LabelSpace]:
+    """Y_true as a 0/1 matrix whose first `width` columns are those of the scores."""
+    encoded = encode_labels(Y_true)
+    if classes is not None and len(classes) != width:
+        raise InputError(
+            f"There are {len(classes)} classes for {width} columns of scores; give one name a "
+            "column, in order."
+        )
+    if by_name(encoded) and classes is not None:
+        position = _positions(classes)
+        matrix = place_columns(encoded, position)
+        return matrix, LabelSpace(list(position), width)
+    if encoded.matrix.shape[1] != width:
+        raise InputError(
+            f"Y_true has {encoded.matrix.shape[1]} labels and the scores have {width} columns; "
+            + (
+                "give classes=, the names of the columns of the scores."
+                if by_name(encoded)
+                else "give both the same columns."
+            )
+        )
+    names = encoded.classes.tolist() if classes is None else list(_positions(classes))
+    return encoded.matrix, LabelSpace(
+        names if by_name(encoded) or classes is not None else None, width
+    )
+
+
+def align_scores(
+    Y_true: Any, Y_score: Any, classes: Sequence[Hashable] | None
+) -> tuple[sp.csr_array, sp.csr_array | NDArray[Any], LabelSpace]:
+    """Truth and scores with the same rows, the columns of the truth starting with the scores'."""
+    if sp.issparse(Y_score):
+        scores = as_csr(Y_score)
+    else:
+        scores = np.asarray(Y_score)
+        if scores.ndim != 2:
+            raise InputError(
+                f"The scores have {scores.ndim} dimension{'s' * (scores.ndim != 1)}; give a matrix "
+                "with one row a point and one column a label."
+            )
+    if scores.dtype.kind not in "buif":
+        raise InputError(f"Scores are real numbers, not {scores.dtype}.")
+    truth, space = align_truth(Y_true, scores.shape[1], classes)
+    if truth.shape[0] != scores.shape[0]:
+        raise InputError(
+            f"Y_true has {truth.shape[0]} rows and the scores have {scores.shape[0]}; give both "
+            "for the same points."
+        )
+    if not truth.shape[0]:
+        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    return truth, scores, space
+
+
+def align_sets(
+    Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None
+) -> tuple[sp.csr_array, sp.csr_array, bool]:
+    """Two label matrices of the same shape, and whether both came as one class a row."""
+    true, pred = encode_labels(Y_true), encode_labels(Y_pred)
+    if true.matrix.shape[0] != pred.matrix.shape[0]:
+        raise InputError(
+            f"Y_true has {true.matrix.shape[0]} rows and the prediction has "
+            f"{pred.matrix.shape[0]}; give both for the same points."
+        )
+    if not true.matrix.shape[0]:
+        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    multiclass = true.kind == "multiclass" and pred.kind == "multiclass"
+    if not by_name(true) and not by_name(pred):
+        if true.matrix.shape[1] != pred.matrix.shape[1]:
+            raise InputError(
+                f"Y_true has {true.matrix.shape[1]} label columns and the prediction has "
+                f"{pred.matrix.shape[1]}; give both the same columns."
+            )
+        return true.matrix, pred.matrix, multiclass
+    if classes is None:
+        if not (by_name(true) and by_name(pred)):
+            raise InputError(
+                "One of Y_true and the prediction holds names and the other is a matrix; give "
+                "classes=, the names of the matrix's columns."
+            )
+        position: dict[Any, int] = {}
+    else:
+        position = _positions(classes)
+    matrices = []
+    for encoded in (true, pred):
+        if by_name(encoded):
+            matrices.append(place_columns(encoded, position))
+        elif encoded.matrix.shape[1] == len(classes or ()):
+            matrices.append(encoded.matrix)
+        else:
+            raise InputError(
+                f"There are {len(classes or ())} classes for {encoded.matrix.shape[1]} label "
+                "columns; give one name a column, in order."
+            )
+    for matrix in matrices:
+        matrix.resize((matrix.shape[0], len(position)))
+    return matrices[0], matrices[1], multiclass
+
+
+def score_blocks(
+    scores: sp.csr_array | NDArray[Any],
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
+    """Rows of the scores, a block at a time, as `(rows, indptr, indices, data)`.
+
+    Working memory is bounded by the block, or by one row if that is larger.
+    """
+    n, width = scores.shape
+    if isinstance(scores, sp.csr_array):
+        ends = scores.indptr
+        first = 0
+        while first < n:
+            last = int(np.searchsorted(ends, int(ends[first]) + _BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), n)
+            a, b = ends[first], ends[last]
+            yield (
+                slice(first, last),
+                (ends[first : last + 1] - a).astype(np.int64),
+                scores.indices[a:b].astype(np.int64),
+                _not_nan(scores.data[a:b]),
+            )
+            first = last
+        return
+    step = max(1, _BLOCK // max(width, 1))
+    for first in range(0, n, step):
+        block = scores[first : first + step]
+        rows = len(block)
+        yield (
+            slice(first, first + rows),
+            np.arange(rows + 1, dtype=np.int64) * width,
+            np.tile(np.arange(width, dtype=np.int64), rows),
+            _not_nan(block.ravel()),
+        )
+
+
+def _not_nan(data: NDArray[Any]) -> NDArray[np.float64]:
+    out = data.astype(np.float64)
+    if np.isnan(out).any():
+        raise InputError("The scores hold NaN; give every predicted label a number.")
+    return out
+
+
+def check_k(k: int | Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    """`k` as an array of whole numbers of at least 1."""
+    given = np.atleast_1d(np.asarray(k))
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "ui" or (given < 1).any():
+        raise ParameterError(f"k is a whole number of at least 1, or several of them, not {k!r}.")
+    return given.astype(np.int64)
+
+
+def inverse_by_column(
+    propensities: ArrayLike | Mapping[Any, float], space: LabelSpace, columns: int
+) -> NDArray[np.float64]:
+    """1 / p of every column of the truth, from the propensities p that a user gave."""
+    if isinstance(propensities, Mapping):
+        names = range(columns) if space.names is None else space.names
+        try:
+            p = np.array([propensities[name] for name in names], dtype=np.float64)
+        except KeyError as error:
+            raise InputError(f"There is no propensity for the label {error.args[0]!r}.") from None
+    else:
+        p = np.asarray(propensities, dtype=np.float64)
+    if p.ndim != 1 or len(p) not in (space.known, columns):
+        raise InputError(
+            f"There are {p.shape[0] if p.ndim == 1 else p.shape} propensities for {space.known} "
+            "labels; give a 1-d array with one a label, or a dict by label name."
+        )
+    if not ((p > 0) & (p <= 1)).all():
+        raise InputError(
+            "Propensities lie above 0 and are at most 1; if these are inverse propensities, give "
+            "1 / them."
+        )
+    if len(p) < columns:
+        unknown = (space.names or [])[space.known]
+        raise InputError(
+            f"Y_true holds the label {unknown!r}, which is not among the classes and so has no "
+            "propensity; give the propensities as a dict by label name that has it."
+        )
+    return 1 / p
+
+
+def training_counts(Y_train: Any, space: LabelSpace, columns: int) -> tuple[NDArray[np.int64], int]:
+    """Training points of every column of the truth, and training points in all."""
+    encoded = encode_labels(Y_train)
+    n, width = encoded.matrix.shape
+    counts = np.bincount(encoded.matrix.indices, minlength=width)
+    out = np.zeros(columns, dtype=np.int64)
+    if by_name(encoded):
+        if space.names is None:
+            raise InputError(
+                "Y_train holds names, but the other labels are a matrix; give classes=, the names "
+                "of its columns."
+            )
+        position = {name: column for column, name in enumerate(space.names)}
+        for name, count in zip(encoded.classes.tolist(), counts.tolist(), strict=True):
+            if name in position:
+                out[position[name]] = count
+    elif width == space.known:
+        out[:width] = counts
+    else:
+        raise InputError(
+            f"Y_train has {width} label columns and the scores have {space.known}; give both the "
+            "same columns."
+        )
+    return out, n

@@ -1,0 +1,193 @@
+"""Every metric that the given predictions allow, in one pass and one table."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from numpy.typing import ArrayLike
+
+from longtail.errors import ParameterError
+from longtail.labels import inverse_propensities
+from longtail.metrics._align import align_scores, check_k, inverse_by_column, training_counts
+from longtail.metrics.multiclass import covered_share, macro_f1_of_means
+from longtail.metrics.ranking import RankTotals, rank_totals
+from longtail.metrics.sets import SetCounts
+
+RANKING = {
+    "P": RankTotals.precision,
+    "nDCG": RankTotals.ndcg,
+    "PSP": RankTotals.psp,
+    "PSnDCG": RankTotals.psndcg,
+    "R": RankTotals.recall,
+    "C": RankTotals.coverage,
+}
+"""Ranking metrics by the name that stands before the @."""
+
+NEED_PROPENSITIES = ("PSP", "PSnDCG")
+
+
+class Evaluation(Mapping[str, float]):
+    """Metrics by name, in the order in which they are shown.
+
+    Names are "P@1", "nDCG@3", "PSP@5", "PSnDCG@5", "R@5", "C@5", "hamming_loss", "subset_accuracy",
+    "jaccard", "f1_micro", "f1_macro", "f1_example", "accuracy", "maf1", "covered_classes".
+
+    Examples
+    --------
+    >>> evaluation = Evaluation({"P@1": 0.75, "P@3": 0.5, "jaccard": 0.25})
+    >>> evaluation["P@3"]
+    0.5
+    >>> print(evaluation)
+               @1       @3
+    P      0.7500   0.5000
+    <BLANKLINE>
+    jaccard           0.2500
+    """
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def to_dict(self) -> dict[str, float]:
+        """The metrics as a plain dictionary, fit for JSON."""
+        return dict(self._values)
+
+    def table(self) -> pl.DataFrame:
+        """The metrics as a table with the columns `metric` and `value`."""
+        return pl.DataFrame(
+            {"metric": list(self._values), "value": list(self._values.values())},
+            schema={"metric": pl.String, "value": pl.Float64},
+        )
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value:.4f}" for name, value in self._values.items())
+        return f"Evaluation({inside})"
+
+    def __str__(self) -> str:
+        grid: dict[str, dict[str, float]] = {}
+        lines = []
+        for name, value in self._values.items():
+            metric, at, k = name.partition("@")
+            if at:
+                grid.setdefault(metric, {})[k] = value
+            else:
+                lines.append(f"{name:<16}{value:>8.4f}")
+        if grid:
+            ks = sorted({k for row in grid.values() for k in row}, key=int)
+            head = " " * 6 + "".join(f"{'@' + k:>7}" + "  " for k in ks)
+            rows = [
+                f"{metric:<6}"
+                + "".join(f"{row[k]:>7.4f}" + "  " if k in row else " " * 9 for k in ks)
+                for metric, row in grid.items()
+            ]
+            lines = [line.rstrip() for line in (head, *rows)] + [""] * bool(lines) + lines
+        return "\n".join(lines)
+
+
+def evaluate(
+    Y_true: Any,
+    *,
+    scores: Any = None,
+    predicted: Any = None,
+    k: int | Sequence[int] = (1, 3, 5),
+    propensities: ArrayLike | Mapping[Any, float] | None = None,
+    Y_train: Any = None,
+    classes: Sequence[Hashable] | None = None,
+) -> Evaluation:
+    """Compute everything that can be computed from what is given.
+
+    Parameters
+    ----------
+    Y_true : array, sparse matrix or sequence of label collections
+        The true labels, in any form that `labels.encode_labels` takes.
+    scores : CSR matrix or dense array of shape (n, L), optional
+        What `predict_topk` returns. Gives P, nDCG, R and C at k, and PSP and PSnDCG if propensities
+        are known.
+    predicted : array, sparse matrix or sequence of label collections, optional
+        What `predict` returns. Gives the set metrics, or, if it and `Y_true` hold one class a
+        point, accuracy, MaF1 and covered classes.
+    k : int or sequence of int
+        The ranks.
+    propensities : array of shape (L,) or mapping by label name, optional
+        See `labels.propensities`.
+    Y_train : array, sparse matrix or sequence of label collections, optional
+        The training labels, from which the propensities are computed with the usual constants if
+        they are not given.
+    classes : sequence, optional
+        The names of the columns of `scores`, a classifier's `classes_`, where `Y_true` holds
+        names. For one class a point they are also all classes that MaF1 and the share of covered
+        classes are over.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = [("sea", "sun"), ("sun",)]
+    >>> scores = np.array([[0.9, 0.8, 0.1], [0.2, 0.1, 0.7]])
+    >>> evaluation = evaluate(truth, scores=scores, predicted=[("sea",), ("sun",)], k=1,
+    ...                       classes=["sea", "snow", "sun"])
+    >>> evaluation["P@1"], evaluation["subset_accuracy"]
+    (1.0, 0.5)
+    """
+    if scores is None and predicted is None:
+        raise ParameterError("Give scores, predicted label sets, or both to evaluate.")
+    values: dict[str, float] = {}
+    if scores is not None:
+        values |= _ranking(Y_true, scores, k, propensities, Y_train, classes)
+    if predicted is not None:
+        values |= _sets(SetCounts.of(Y_true, predicted, classes), classes is not None)
+    return Evaluation(values)
+
+
+def _ranking(
+    Y_true: Any,
+    scores: Any,
+    k: int | Sequence[int],
+    propensities: ArrayLike | Mapping[Any, float] | None,
+    Y_train: Any,
+    classes: Sequence[Hashable] | None,
+) -> dict[str, float]:
+    ks = check_k(k)
+    truth, scores, space = align_scores(Y_true, scores, classes)
+    inverse = None
+    if propensities is not None:
+        inverse = inverse_by_column(propensities, space, truth.shape[1])
+    elif Y_train is not None:
+        inverse = inverse_propensities(*training_counts(Y_train, space, truth.shape[1]))
+    totals = rank_totals(truth, scores, int(ks.max()), inverse)
+    return {
+        f"{name}@{at}": value
+        for name, read in RANKING.items()
+        if inverse is not None or name not in NEED_PROPENSITIES
+        for at, value in zip(ks.tolist(), read(totals, ks).tolist(), strict=True)
+    }
+
+
+def _sets(counts: SetCounts, all_classes_given: bool) -> dict[str, float]:
+    if counts.multiclass:
+        return {
+            "accuracy": counts.subset_accuracy(),
+            "maf1": macro_f1_of_means(counts),
+            "covered_classes": covered_share(counts, all_classes_given),
+        }
+    return {
+        "hamming_loss": counts.hamming_loss(),
+        "subset_accuracy": counts.subset_accuracy(),
+        "jaccard": counts.jaccard("example"),
+        "f1_micro": counts.f1("micro"),
+        "f1_macro": counts.f1("macro"),
+        "f1_example": counts.f1("example"),
+    }

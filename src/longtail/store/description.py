@@ -1,0 +1,259 @@
+"""`model.json`: what a model folder says about itself, and the seal that shows it unaltered.
+
+The file begins with the checksum of every byte behind the checksum. Nothing in it is believed
+before the seal is checked, except the format number, which tells whether this longtail knows how.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+from longtail._version import __version__
+from longtail.errors import ModelError
+from longtail.store.files import explained, open_plain
+from longtail.store.jsontext import MAX_BYTES, JsonError, dumps, loads, shortened
+from longtail.store.packing import pack_plain
+from longtail.store.registry import full_name
+from longtail.store.unpacking import unpack
+
+KIND = "longtail model"
+"""What every model folder says it is, in every format."""
+
+NAME = "model.json"
+
+_HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})"')
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `model.json` says about a model, apart from the model's state.
+
+    Attributes
+    ----------
+    format : int
+        The version of the folder's format.
+    class_name : str
+        The class of the stored object.
+    parameters : dict
+        The parameters of its constructor, to be looked at; those that are not plain values are
+        described in words.
+    meta : dict
+        What the writer wished to note.
+    versions : dict of str to str
+        The libraries that wrote the model.
+    files : dict of str to int
+        The other files of the folder and their sizes in bytes.
+    """
+
+    format: int
+    class_name: str
+    parameters: dict[str, Any]
+    meta: dict[str, Any]
+    versions: dict[str, str]
+    files: dict[str, int]
+
+
+def sealed(content: dict[str, Any]) -> bytes:
+    """The bytes of `model.json`: the checksum, then the content, one line for each key.
+
+    Examples
+    --------
+    >>> print(sealed({"kind": "example", "format": 1}).decode(), end="")
+    {"checksum": "c98f8c0a01df43d740e749674c59d1b2e48a1b145efe23d4e0e782d76703eb08",
+    "kind": "example",
+    "format": 1
+    }
+    """
+    lines = [f"{dumps(key)}: {dumps(value)}" for key, value in content.items()]
+    rest = (",\n" + ",\n".join(lines) + "\n}\n").encode()
+    if len(rest) > MAX_BYTES - 100:
+        raise ModelError(
+            f"the {NAME} of the model would be {len(rest)} bytes long, more than the {MAX_BYTES} "
+            "allowed; keep large parts of the state in arrays."
+        )
+    return b'{"checksum": "' + hashlib.sha256(rest).hexdigest().encode() + b'"' + rest
+
+
+def read_content(folder: Path, newest: int) -> dict[str, Any]:
+    """The content of a folder's `model.json`, after all checks that do not depend on the format.
+
+    Parameters
+    ----------
+    folder : Path
+        The model folder.
+    newest : int
+        The newest format that can be read.
+    """
+    place = folder / NAME
+    data = _read_bytes(folder)
+    try:
+        content = loads(data)
+    except JsonError as error:
+        raise ModelError(
+            f"{place}: cannot be read: {error}; the file was cut off or altered."
+        ) from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise ModelError(f"{place}: is not the description of a longtail model.")
+    number = content.get("format")
+    if type(number) is not int or number < 1:
+        raise ModelError(f"{place}: has no valid format number; the file was altered.")
+    if number > newest:
+        raise ModelError(
+            f"{folder}: was written by a newer longtail (format {number}; this one reads up to "
+            f"{newest}): upgrade longtail."
+        )
+    head = _HEAD.match(data)
+    if head is None or head[1].decode() != hashlib.sha256(data[head.end() :]).hexdigest():
+        raise ModelError(f"{place}: does not match its checksum; the file was altered.")
+    return content
+
+
+def _read_bytes(folder: Path) -> bytes:
+    place = folder / NAME
+    with explained(folder, "read"):
+        if not os.path.lexists(folder):
+            raise ModelError(f"{folder}: there is no such folder.")
+        if not folder.is_dir():
+            raise ModelError(f"{folder}: is a file, not a model folder.")
+        if not os.path.lexists(place):
+            raise ModelError(f"{folder}: holds no {NAME}, so it is not a longtail model folder.")
+    with open_plain(place) as file, explained(place, "read"):
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise ModelError(f"{place}: is {size} bytes long, more than the {MAX_BYTES} allowed.")
+        return file.read(size)
+
+
+def described(folder: Path, content: dict[str, Any]) -> Description:
+    """The content of `model.json` for people to look at.
+
+    Examples
+    --------
+    >>> content = {"format": 1, "class": "x", "parameters": {}, "meta": {}, "versions": {},
+    ...     "files": {"a": {"bytes": 3, "sha256": "0" * 64}}}
+    >>> described(Path("model"), content).files
+    {'a': 3}
+    """
+    place = folder / NAME
+    tables = {}
+    for key in ("parameters", "meta", "versions"):
+        with placed(place):
+            tables[key] = unpack(content.get(key), {})
+        if not isinstance(tables[key], dict):
+            raise ModelError(f"{place}: its {key} are not a table.")
+    if not isinstance(content.get("class"), str):
+        raise ModelError(f"{place}: does not name the model's class.")
+    return Description(
+        format=content["format"],
+        class_name=content["class"],
+        files={name: size for name, (size, _) in listed_files(place, content).items()},
+        **tables,
+    )
+
+
+def listed_files(place: Path, content: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    """The other files of the folder: name, size and checksum.
+
+    Examples
+    --------
+    >>> listed_files(Path("model.json"), {"files": {"a": {"bytes": 3, "sha256": "no"}}})
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ModelError: model.json: its list of files is malformed.
+    """
+    files = content.get("files")
+    out = {}
+    for name, entry in files.items() if isinstance(files, dict) else [("", None)]:
+        size, digest = (
+            (entry.get(k) for k in ("bytes", "sha256")) if isinstance(entry, dict) else (0, 0)
+        )
+        if type(size) is not int or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+            raise ModelError(f"{place}: its list of files is malformed.")
+        out[name] = size, digest
+    return out
+
+
+def why_not_replaced(folder: Path) -> str | None:
+    """Why a folder with something in it is no model folder that `write` may replace, or None.
+
+    A model whose arrays are damaged, or whose format is newer, is still one; files that do not
+    belong to it would be lost with it, so they count against it.
+    """
+    try:
+        content = loads(_read_bytes(folder))
+    except (ModelError, JsonError):
+        content = None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        return "it is not empty and not a longtail model"
+    own = {NAME, *(content["files"] if isinstance(content.get("files"), dict) else ())}
+    strangers = sorted(entry.name for entry in folder.iterdir() if entry.name not in own)
+    if strangers:
+        return f"it holds {shortened(strangers[0])!r} beside the model"
+    return None
+
+
+def parameters_of(obj: Any) -> dict[str, Any]:
+    """The parameters of a scikit-learn estimator as a JSON tree; empty for anything else.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import Binarizer
+    >>> parameters_of(Binarizer(threshold=0.5))
+    {'copy': True, 'threshold': 0.5}
+    """
+    get_params = getattr(obj, "get_params", None)
+    if isinstance(obj, type) or not callable(get_params):
+        return {}
+    out = {}
+    for name, value in get_params(deep=False).items():
+        try:
+            out[name] = pack_plain(value, name)
+        except ModelError:
+            shape = getattr(value, "shape", None)
+            out[name] = full_name(type(value)) + (f" of shape {shape}" if shape else "")
+    return out
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of what takes part in writing a model.
+
+    Examples
+    --------
+    >>> list(library_versions())
+    ['longtail', 'python', 'numpy', 'scipy', 'scikit-learn', 'safetensors']
+    """
+    out = {"longtail": __version__, "python": python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "safetensors"):
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:
+            out[name] = "unknown"
+    return out
+
+
+@contextmanager
+def placed(place: Path) -> Iterator[None]:
+    """Name the file in an error that so far only names the place in the value.
+
+    Examples
+    --------
+    >>> with placed(Path("model.json")):
+    ...     raise ModelError("weights: is missing.")
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ModelError: model.json: weights: is missing.
+    """
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{place}: {error}") from error

@@ -1,0 +1,233 @@
+"""The model folder: `model.json`, which describes, and `arrays.safetensors`, which is mapped.
+
+The layout and the procedure for changing it are written down in `docs/model-folder.md`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from longtail.errors import ModelError
+from longtail.store.atomic import atomic_folder, refuse_to_lose, standing
+from longtail.store.description import (
+    KIND,
+    NAME,
+    Description,
+    described,
+    library_versions,
+    listed_files,
+    parameters_of,
+    placed,
+    read_content,
+    sealed,
+    why_not_replaced,
+)
+from longtail.store.files import explained, open_plain
+from longtail.store.jsontext import shortened
+from longtail.store.packing import pack, pack_plain
+from longtail.store.registry import full_name, registered_name
+from longtail.store.tensors import open_tensors, write_tensors
+from longtail.store.unpacking import unpack
+
+FORMAT = 1
+"""The format that `write` writes."""
+
+ARRAYS = "arrays.safetensors"
+
+_ATTEMPTS = 5
+
+
+def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None = None) -> None:
+    """Store an object as a model folder, whole or not at all. O(bytes).
+
+    The same object, written with the same libraries, gives the same bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder. An existing model folder is replaced in one step; a folder that holds anything
+        else is left alone, with an error.
+    obj : object
+        An object of a registered class, or any other value that `pack` takes.
+    meta : dict, optional
+        Plain values to note beside the model, for `read_meta`.
+
+    Raises
+    ------
+    ModelError
+        If the object holds something that cannot be stored, or the folder cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> place = Path(tempfile.mkdtemp()) / "model"
+    >>> write(place, {"weights": np.array([0.5, 2.0])}, meta={"trained on": "api-docs"})
+    >>> read(place)
+    {'weights': array([0.5, 2. ])}
+    """
+    notes = {} if meta is None else meta
+    if type(notes) is not dict:
+        raise ModelError(f"meta: is of type {full_name(type(notes))}; give a dict.")
+    packed_notes = pack_plain(notes, "meta")
+    with atomic_folder(path, objection=why_not_replaced) as folder:
+        tree, arrays = pack(obj)
+        write_tensors(folder / ARRAYS, arrays)
+        size, digest = _measured(folder / ARRAYS)
+        data = sealed(
+            {
+                "kind": KIND,
+                "format": FORMAT,
+                "class": registered_name(type(obj)) or full_name(type(obj)),
+                "parameters": parameters_of(obj),
+                "meta": packed_notes,
+                "versions": library_versions(),
+                "files": {ARRAYS: {"bytes": size, "sha256": digest}},
+                "state": tree,
+            }
+        )
+        with explained(folder / NAME, "written"):
+            (folder / NAME).write_bytes(data)
+
+
+def read(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
+    """Load what `write` stored; its arrays are read-only views of the memory-mapped file.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+    verify : bool
+        Whether to compare the checksum of the arrays, which reads them once. O(bytes). Sizes,
+        structure, sparse indices and `model.json` are checked either way.
+
+    Raises
+    ------
+    ModelError
+        If the folder is not a whole, unaltered model folder of a known format: says which file is
+        wrong and why.
+
+    Examples
+    --------
+    >>> read("no/such/folder")
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ModelError: no/such/folder: there is no such folder.
+    """
+    for _ in range(_ATTEMPTS):
+        folder = standing(path)
+        before = _identity(folder)
+        try:
+            content = read_content(folder, newest=max(READERS))
+            value = READERS[content["format"]](folder, content, verify)
+        except ModelError:
+            if _identity(standing(path)) == before:
+                raise
+            continue
+        # A writer may have replaced the model between the reading of its two files.
+        if _identity(folder) == before:
+            return value
+    raise ModelError(f"{path}: was replaced again and again while it was read; try again.")
+
+
+def read_meta(path: str | os.PathLike[str]) -> Description:
+    """What a model folder says about itself, without loading its arrays. O(bytes of model.json).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "model"
+    >>> write(place, [1, 2], meta={"trained on": "api-docs"})
+    >>> description = read_meta(place)
+    >>> description.class_name, description.meta, sorted(description.files)
+    ('list', {'trained on': 'api-docs'}, ['arrays.safetensors'])
+    """
+    folder = standing(path)
+    return described(folder, read_content(folder, newest=max(READERS)))
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that `write` would refuse; for use before the work that makes the model.
+
+    Examples
+    --------
+    >>> check_target("new-model")
+    >>> check_target("/")
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ModelError: /: is not overwritten because it is not empty and not a longtail
+    model; name another folder or remove it first.
+    """
+    target = Path(os.path.realpath(path))
+    refuse_to_lose(target, why_not_replaced)
+    above = target.parent
+    while not os.path.lexists(above):
+        above = above.parent
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise ModelError(f"{target}: cannot be written: {above} is not a folder to write to.")
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a folder with a `model.json` in it, whatever its state.
+
+    Examples
+    --------
+    >>> is_model("no/such/folder")
+    False
+    """
+    return (standing(path) / NAME).is_file()
+
+
+def _read_v1(folder: Path, content: dict[str, Any], verify: bool) -> Any:
+    files = listed_files(folder / NAME, content)
+    if set(files) != {ARRAYS} or "state" not in content:
+        raise ModelError(f"{folder / NAME}: does not describe a model of format 1.")
+    _refuse_strangers(folder, {NAME, ARRAYS})
+    size, digest = files[ARRAYS]
+    place = folder / ARRAYS
+    actual_size, actual_digest = _measured(place, hashed=verify)
+    if actual_size != size:
+        raise ModelError(
+            f"{place}: is {actual_size} bytes long, but {NAME} says {size}; the file was cut off "
+            "or altered."
+        )
+    if verify and actual_digest != digest:
+        raise ModelError(f"{place}: does not match its checksum in {NAME}; the file was altered.")
+    arrays, _ = open_tensors(place)
+    with placed(folder / NAME):
+        return unpack(content["state"], arrays)
+
+
+Reader = Callable[[Path, dict[str, Any], bool], Any]
+
+READERS: dict[int, Reader] = {1: _read_v1}
+"""For every format ever written, the function that reads it."""
+
+
+def _measured(place: Path, *, hashed: bool = True) -> tuple[int, str]:
+    with open_plain(place) as file, explained(place, "read"):
+        size = os.fstat(file.fileno()).st_size
+        return size, hashlib.file_digest(file, "sha256").hexdigest() if hashed else ""
+
+
+def _refuse_strangers(folder: Path, own: set[str]) -> None:
+    """Refuse files that are not the model's; names with a dot in front belong to the system."""
+    with explained(folder, "read"):
+        for name in sorted(os.listdir(folder)):
+            if name not in own and not name.startswith("."):
+                raise ModelError(
+                    f"{folder / shortened(name)}: is not part of the model; move it elsewhere."
+                )
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    """What changes whenever another model takes the folder's place."""
+    try:
+        status = os.stat(folder / NAME, follow_symlinks=False)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size

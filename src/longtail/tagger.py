@@ -1,0 +1,153 @@
+"""`Tagger`: features and a classifier as one model, from raw texts to label names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from longtail import store
+from longtail._run import Progress
+from longtail._sparse import ranked
+from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
+from longtail.data import RowScaler, TextFeatures
+from longtail.errors import InputError
+from longtail.one_vs_rest import DiSMEC
+
+store.register(TextFeatures)
+store.register(RowScaler)
+
+
+def _has_probabilities(tagger: Tagger) -> bool:
+    inner = getattr(tagger, "classifier_", None) or tagger.classifier
+    return hasattr(inner, "predict_proba")
+
+
+class Tagger(StoredEstimator):
+    """A classifier together with the features it needs, saved and loaded as one.
+
+    Parameters
+    ----------
+    features : TextFeatures, RowScaler or None
+        What makes features of the input. None: `TextFeatures()` for texts, `RowScaler()`, which
+        scales rows to unit length, for matrices.
+    classifier : ExtremeClassifier, optional
+        `DiSMEC()` by default.
+
+    Attributes
+    ----------
+    features_, classifier_ : estimators
+        The fitted parts.
+
+    Examples
+    --------
+    >>> from longtail import Tagger
+    >>> texts = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
+    >>> tagger = Tagger().fit(texts, [["sea"], ["winter"], ["sea"], ["winter"]])
+    >>> tagger.predict(["a castle of sand"])
+    [('sea',)]
+    >>> [[(name, round(score, 1)) for name, score in row] for row in tagger.tag(["ice"], k=1)]
+    [[('winter', 0.5)]]
+    """
+
+    features_: Any
+    classifier_: ExtremeClassifier
+
+    def __init__(
+        self,
+        *,
+        features: TextFeatures | RowScaler | None = None,
+        classifier: ExtremeClassifier | None = None,
+    ) -> None:
+        self.features = features
+        self.classifier = classifier
+
+    def fit(
+        self,
+        inputs: Any,
+        Y: Any,
+        *,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | None | Progress = None,
+    ) -> Self:
+        """Fit the features, then the classifier on them; parameters as `ExtremeClassifier.fit`."""
+        features = self.features
+        if features is None:
+            features = RowScaler() if _is_matrix(inputs) else TextFeatures()
+        classifier = DiSMEC() if self.classifier is None else self.classifier
+        self.features_ = clone(features)
+        X = self.features_.fit_transform(inputs)
+        self.classifier_ = clone(classifier).fit(
+            X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress
+        )
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Label names, in the order of the columns."""
+        return self.classifier_.classes_
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether the fitted model expects texts."""
+        return isinstance(self.features_, TextFeatures)
+
+    def transform(self, inputs: Any) -> sp.csr_array:
+        """The features that the classifier sees."""
+        check_is_fitted(self)
+        if _is_matrix(inputs) == self.takes_text:
+            expected = "texts" if self.takes_text else "a feature matrix"
+            raise InputError(f"This model was trained on {expected}; give it the same.")
+        return self.features_.transform(inputs)
+
+    def predict(self, inputs: Any) -> Any:
+        """The label sets, in the form that Y had in `fit`."""
+        return self.classifier_.predict(self.transform(inputs))
+
+    def predict_topk(self, inputs: Any, k: int = 5) -> sp.csr_array:
+        """Scores of the k best labels of each input."""
+        return self.classifier_.predict_topk(self.transform(inputs), k)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, inputs: Any, **options: Any) -> Any:
+        """Probabilities, where the classifier has them."""
+        return self.classifier_.predict_proba(self.transform(inputs), **options)  # type: ignore[attr-defined]
+
+    def tag(self, inputs: Any, k: int = 5) -> list[list[tuple[Any, float]]]:
+        """The k best label names of each input with their scores, best first."""
+        labels, scores = ranked(self.predict_topk(inputs, k), min(k, len(self.classes_)))
+        names = self.classes_.tolist()
+        return [
+            [
+                (names[label], float(score))
+                for label, score in zip(row, values, strict=True)
+                if label >= 0
+            ]
+            for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+        ]
+
+    def explain(self, one: Any, label: Any, *, n: int = 10) -> Explanation:
+        """Why one input (a text, or one row) got its score for a label."""
+        row = self.transform([one] if isinstance(one, str) else one)
+        names = None
+        if hasattr(self.features_, "get_feature_names_out"):
+            names = self.features_.get_feature_names_out()
+        return self.classifier_.explain(row, label, n=n, feature_names=names)
+
+    def score(self, inputs: Any, Y: Any) -> float:
+        """Share of the inputs whose label set is predicted exactly."""
+        return self.classifier_.score(self.transform(inputs), Y)
+
+
+def _is_matrix(inputs: Any) -> bool:
+    if sp.issparse(inputs):
+        return True
+    if hasattr(inputs, "ndim"):
+        return bool(inputs.ndim == 2)
+    return bool(len(inputs)) and not isinstance(inputs, str) and not isinstance(inputs[0], str)

@@ -1,0 +1,27 @@
+"""The classifiers that the shared tests run, small and fast, and what scikit-learn may not expect.
+
+A new method is picked up by itself with its defaults; settings that make it fast on tiny data, and
+checks it cannot pass, are listed here, once, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longtail.base import ExtremeClassifier
+from longtail.methods import methods
+
+SETTINGS: dict[str, dict[str, Any]] = {}
+
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+"""method -> scikit-learn check -> reason."""
+
+
+def instances() -> list[ExtremeClassifier]:
+    return [
+        method.estimator(**SETTINGS.get(name, {})) for name, method in methods().items()
+    ]
+
+
+def expected_failures(estimator: ExtremeClassifier) -> dict[str, str]:
+    return EXPECTED_FAILURES.get(estimator.method, {})
