@@ -18,9 +18,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
 
 
 def instances() -> list[ExtremeClassifier]:
-    return [
-        method.estimator(**SETTINGS.get(name, {})) for name, method in methods().items()
-    ]
+    return [method.estimator(**SETTINGS.get(name, {})) for name, method in methods().items()]
 
 
 def expected_failures(estimator: ExtremeClassifier) -> dict[str, str]:

@@ -29,9 +29,10 @@ ROWS = [("one two three", ["sea", "sun"]), ("four five six", ["sun"])]
 FILES = {
     "__init__.py": '''
         import warnings
-        from demopkg._private import Base, Public, area, hidden
+        from demopkg._private import Base, Child, Public, area, hidden
         from demopkg.shapes import circle
-        __all__ = ["Public", "area", "circle", "gone", "old", "number", "switched_on", "_secret", 3, "test"]
+        __all__ = ["Child", "Public", "area", "circle", "gone", "old", "number", 3]
+        __all__ += ["switched_on", "_secret", "test"]
         number = 7
         def _secret():
             """A secret that nobody should read."""
@@ -57,6 +58,8 @@ FILES = {
                 area : In square metres,
                     not in others.
                 """
+            def replaced(self):
+                """Public puts another method in its place."""
             def _inner(self):
                 """Not for the public eye at all."""
         class Public(Base):
@@ -67,7 +70,7 @@ FILES = {
             :func:`~demopkg.area`, circle
             size: A method of it
             """
-            def size_too(self):
+            def replaced(self):
                 pass
             @property
             def colour(self):
@@ -78,6 +81,8 @@ FILES = {
             @staticmethod
             def parse(text):
                 """Read one from a text string."""
+        class Child(Public):
+            pass
         def area(x):
             """The AREA of demopkg.shapes things, area by area.
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from longtail.data.generate import label_counts, make_longtail
+from longtail.data.generate import make_longtail, power_law_counts
 from longtail.data.scaling import RowScaler
 from longtail.errors import ParameterError
 
@@ -55,6 +55,12 @@ def test_frequencies_fall_like_a_power_of_the_rank(power):
 
 def test_most_labels_are_rare(benchmark_set):
     assert np.mean(counts_of(benchmark_set) < 5) > 0.5
+
+
+def test_ids_say_nothing_about_frequency(benchmark_set):
+    for matrix in (benchmark_set.X, benchmark_set.Y):
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        assert abs(np.corrcoef(counts, np.arange(len(counts)))[0, 1]) < 0.05
 
 
 def test_labels_occur_in_groups(benchmark_set):
@@ -177,7 +183,7 @@ def test_any_size_works(n, words, labels, share, features, power, groups, own, n
 )
 def test_label_counts_sum_up_and_stay_within_the_limit(total, labels, power, shift):
     limit = -(-total // labels) + 3
-    counts = label_counts(total, labels, power, limit, shift)
+    counts = power_law_counts(total, labels, power, limit, shift)
     assert counts.sum() == total
     assert counts.min() >= 0
     assert counts.max() <= limit
@@ -185,7 +191,7 @@ def test_label_counts_sum_up_and_stay_within_the_limit(total, labels, power, shi
 
 @pytest.mark.parametrize("limit", [1, 7])
 def test_label_counts_at_the_limit(limit):
-    assert label_counts(limit * 5, 5, 1.0, limit, 0.3).tolist() == [limit] * 5
+    assert power_law_counts(limit * 5, 5, 1.0, limit, 0.3).tolist() == [limit] * 5
 
 
 @pytest.mark.parametrize(

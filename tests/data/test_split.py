@@ -111,7 +111,9 @@ def test_stored_zeros_are_no_labels():
     Y = sp.csr_array((np.array([1.0, 0.0, 1.0]), np.array([0, 1, 0]), np.array([0, 1, 2, 3])))
     Y.resize((3, 2))
     for seed in range(10):
-        split_rows(Y, test_size=2, random_state=seed)
+        _, test = split_rows(Y, test_size=2, random_state=seed)
+        assert len(test) == 2
+        assert 1 in test
     assert Y.nnz == 3
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -43,7 +42,7 @@ def die_at(line):
         nonlocal left
         if os.sep + "store" + os.sep not in frame.f_code.co_filename:
             return None
-        if Path(frame.f_code.co_filename).name not in ("atomic.py", "folder.py", "tensors.py"):
+        if Path(frame.f_code.co_filename).name not in ("atomic.py", "folder.py"):
             return None
         if event == "line":
             left -= 1
@@ -74,21 +73,6 @@ while True:
     assert os.WTERMSIG(status) == signal.SIGKILL
 print(seen["old"], seen["new"])
 '''
-
-
-@pytest.fixture
-def fast_folder(tmp_path):
-    """A folder in memory where there is one: these tests bring hundreds of files to the disk."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    folder = memory / f"longtail-test-{os.getpid()}-{random.getrandbits(40):x}"
-    folder.mkdir()
-    yield folder
-    import shutil
-
-    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +111,32 @@ while True:
         assert (model["array"] == model["number"]).all()
     write(place, 1)
     assert os.listdir(tmp_path) == ["model"]
+
+
+FULL_DISK = """
+import resource, signal, sys
+import numpy as np
+from longtail.errors import ModelError
+from longtail.store import write, write_arrays
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+for save in (write, write_arrays):
+    try:
+        save(sys.argv[1] + "/" + save.__name__, {"w": np.ones(100_000)})
+    except ModelError as error:
+        print(error)
+"""
+
+
+def test_a_full_disk_leaves_the_old_and_an_error_that_names_the_target(tmp_path):
+    write(tmp_path / "write", "old")
+    command = [sys.executable, "-c", FULL_DISK, tmp_path]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0].startswith(f"{tmp_path}/write/arrays.safetensors: cannot be written: ")
+    assert lines[1].startswith(f"{tmp_path}/write_arrays: cannot be written: ")
+    assert ".longtail-" not in "".join(lines)
+    assert read(tmp_path / "write") == "old"
+    assert os.listdir(tmp_path) == ["write"]
 
 
 def test_an_error_in_the_block_leaves_everything_as_it_was(tmp_path):

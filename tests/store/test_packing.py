@@ -53,6 +53,7 @@ def test_any_state_comes_back_exactly(state):
         np.array([10**30, np.float32(0.1), np.str_("x"), "x", True, np.True_], dtype=object),
         np.zeros((3, 0, 2), dtype=np.complex64),
         np.array(1 + 2j),
+        [np.str_("a\0"), np.array([np.str_("\0"), np.str_("\0\0")], dtype=object)],
         Thing(inner=Thing(weights=np.ones(2)), names=["a"]),
     ],
     ids=lambda value: str(type(value).__name__),

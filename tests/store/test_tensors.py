@@ -88,8 +88,9 @@ def test_memory_layouts_do_not_matter(tmp_path):
     ],
 )
 def test_what_cannot_be_written_is_named(tmp_path, arrays, meta, message):
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match=message) as caught:
         write_arrays(tmp_path / "a", arrays, meta)
+    assert str(caught.value).startswith(f"{tmp_path / 'a'}: ")
     assert list(tmp_path.iterdir()) == []
 
 

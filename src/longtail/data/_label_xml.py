@@ -12,7 +12,7 @@ from typing import NoReturn
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from longtail.data._source import Source, shown
+from longtail.data._source import MAX_LINE_BYTES, Source, shown
 from longtail.errors import DataError, InputError
 
 _NAMESPACE = "http://mulan.sourceforge.net/labels"
@@ -62,8 +62,12 @@ def read_label_xml(path: Path) -> list[str]:
     parser.ExternalEntityRefHandler = refuse
     with Source(path) as source:
         try:
+            fed = 0
             while chunk := source.read(_CHUNK):
                 parser.Parse(chunk, False)
+                fed += len(chunk)
+                if fed - max(0, parser.CurrentByteIndex) > MAX_LINE_BYTES:
+                    raise fault(f"a tag is longer than {MAX_LINE_BYTES:,} bytes")
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)
@@ -75,7 +79,7 @@ def read_label_xml(path: Path) -> list[str]:
         except (LookupError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError("the XML is in an unknown encoding; use UTF-8", path=path) from None
+            raise fault("the XML is in an unknown encoding; use UTF-8") from None
     return list(names)
 
 

@@ -31,7 +31,7 @@ def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
     try:
         with raw:
             if path.suffix.lower() == ".gz":
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
                     yield packed  # type: ignore[misc]
             else:
                 yield raw

@@ -69,8 +69,13 @@ def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 @dataclass
 class SparseRows:
-    """Rows gathered block by block; `matrix` makes a CSR matrix of them and frees the parts."""
+    """Rows gathered block by block; `matrix` makes a CSR matrix of them and frees the parts.
 
+    With `only_ones` there are no values, and the matrix is one of ones.
+    """
+
+    dtype: np.dtype[Any]
+    only_ones: bool = False
     counts: list[NDArray[np.int64]] = field(default_factory=list)
     ids: list[NDArray[np.int32]] = field(default_factory=list)
     values: list[NDArray[Any]] = field(default_factory=list)
@@ -78,7 +83,7 @@ class SparseRows:
     n_rows: int = 0
 
     def add(
-        self, ends: NDArray[np.int64], ids: NDArray[np.int32], values: NDArray[Any] | None
+        self, ends: NDArray[np.int64], ids: NDArray[np.int32], values: NDArray[np.float64]
     ) -> None:
         """Take the rows of one block, copied."""
         self.counts.append(np.diff(ends, prepend=0))
@@ -86,8 +91,8 @@ class SparseRows:
         if len(ids):
             self.width = max(self.width, int(ids.max()) + 1)
         self.ids.append(ids.copy())
-        if values is not None:
-            self.values.append(values)
+        if not self.only_ones:
+            self.values.append(values.astype(self.dtype))
 
     def drop_last_rows(self, n: int) -> None:
         """Forget the last rows, which must be empty."""
@@ -116,13 +121,14 @@ class SparseRows:
         indptr = np.zeros(self.n_rows + 1, dtype=index)
         np.cumsum(_joined(self.counts, np.int64), out=indptr[1:])
         indices = _joined(self.ids, index)
-        only_ones = not self.values
-        dtype = np.float32 if only_ones else self.values[0].dtype
-        data = np.ones(nnz, dtype=dtype) if only_ones else _joined(self.values, dtype)
+        if self.only_ones:
+            data = np.ones(nnz, dtype=self.dtype)
+        else:
+            data = _joined(self.values, self.dtype)
         out = sp.csr_array((data, indices, indptr), shape=(self.n_rows, width))
         if merge:
             out.sum_duplicates()
-            if only_ones:
+            if self.only_ones:
                 out.data[:] = 1
         if not out.data.all():
             out.eliminate_zeros()
@@ -131,8 +137,8 @@ class SparseRows:
 
 def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseRows, SparseRows]:
     """Read all lines that are left: the rows of labels and the rows of features."""
-    labels = SparseRows()
-    features = SparseRows()
+    labels = SparseRows(np.dtype(np.float32), only_ones=True)
+    features = SparseRows(np.dtype(options.dtype))
     missing = np.nan if options.missing_value == "error" else float(options.missing_value)
     scratch = _Scratch(0)
     for block in blocks.blocks():
@@ -184,8 +190,8 @@ def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseR
                 f"expected 1, as in {feature_ids[entry]}:1",
                 line=blocks.line + int(row_lines[row]) - 1,
             )
-        labels.add(label_ends, label_ids, None)
-        features.add(ends, feature_ids, values.astype(options.dtype))
+        labels.add(label_ends, label_ids, _NO_VALUES)
+        features.add(ends, feature_ids, values)
         blocks.line += n_lines
     return labels, features
 

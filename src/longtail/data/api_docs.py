@@ -61,7 +61,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 def load_api_docs(*, refresh: bool = False) -> Dataset:
     """Docstrings of numpy, scipy and scikit-learn with the modules and names they belong to.
 
-    About 5,300 texts and 1,400 labels, most of them rare; the exact numbers depend on the
+    About 5,000 texts and 1,400 labels, most of them rare; the exact numbers depend on the
     installed versions. The first call collects the texts, which takes some seconds and imports
     the public modules of the three packages; later calls read the cache.
 
@@ -239,7 +239,7 @@ def _members(cls: type, classes: set[int], packages: frozenset[str]) -> Iterator
     seen: set[str] = set()
     for base in cls.__mro__:
         if base is not cls and id(base) in classes:
-            seen.update(vars(base))
+            seen.update(*map(vars, base.__mro__))
         elif base.__module__.partition(".")[0] in packages:
             for name, member in vars(base).items():
                 if not name.startswith("_") and name not in seen:
@@ -340,9 +340,7 @@ def _read_cache(path: Path) -> list[tuple[str, list[str]]] | None:
     """What `_write_cache` wrote, or None if it is missing, damaged or something else."""
     try:
         with gzip.open(path, "rb") as file:
-            content = file.read(_MAX_CACHE_BYTES + 1)
-        if len(content) > _MAX_CACHE_BYTES:
-            return None
+            content = file.read(_MAX_CACHE_BYTES)
         head, *lines = content.decode().splitlines()
         rows = [json.loads(line) for line in lines]
         if json.loads(head) != {"format": _FORMAT, "rows": len(rows)}:

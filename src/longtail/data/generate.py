@@ -113,7 +113,7 @@ def make_longtail(
     return Dataset(X=X, Y=Y, name="make_longtail")
 
 
-def label_counts(
+def power_law_counts(
     total: int, n_labels: int, power: float, limit: int, shift: float
 ) -> NDArray[np.int64]:
     """Whole numbers that fall like ``rank ** -power``, sum up to `total` and stay within `limit`.
@@ -122,9 +122,9 @@ def label_counts(
 
     Examples
     --------
-    >>> label_counts(12, 4, 1.0, 100, 0.5).tolist()
+    >>> power_law_counts(12, 4, 1.0, 100, 0.5).tolist()
     [6, 3, 2, 1]
-    >>> label_counts(12, 4, 1.0, 5, 0.5).tolist()
+    >>> power_law_counts(12, 4, 1.0, 5, 0.5).tolist()
     [5, 3, 2, 2]
     """
     weights = np.arange(1, n_labels + 1, dtype=np.float64) ** -power
@@ -155,7 +155,7 @@ def _labels(
 ) -> sp.csr_array:
     """The label matrix: first how many documents a label has, then which."""
     total = round(n * mean)
-    counts = label_counts(total, n_labels, power, n - n // 2, random.random_sample())
+    counts = power_law_counts(total, n_labels, power, n - n // 2, random.random_sample())
     inside = random.binomial(counts, 1.0 - _STRAY_SHARE)
     # no more than half of a group has the same label, unless that would need all groups and more
     chunk = np.maximum(-(-n // (2 * n_groups)), -(-inside // n_groups))

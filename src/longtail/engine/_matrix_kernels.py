@@ -55,3 +55,17 @@ def block_scores(indptr, indices, data, bias, weights, out):
                 total[b] += x * weights[j, b]
         for b in range(width):
             out[b, i] = total[b]
+
+
+@kernel
+def scatter_columns(features, values, ends, first, cursor, indices, data):
+    """Put columns `first`, `first` + 1, ... into a matrix by rows. O(values).
+
+    `cursor[j]` is where the next entry of row j goes; columns must come in order.
+    """
+    for b in range(ends.shape[0] - 1):
+        for p in range(ends[b], ends[b + 1]):
+            q = cursor[features[p]]
+            indices[q] = first + b
+            data[q] = values[p]
+            cursor[features[p]] = q + 1

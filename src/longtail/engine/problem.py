@@ -142,7 +142,7 @@ def make_task(
         raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
     if not np.isfinite(rows.data).all():
         raise InputError("X contains NaN or infinity; replace these values before training.")
-    wanted = sp.csc_array(targets, dtype=np.float32 if loss == "squared_hinge" else np.float64)
+    wanted = sp.csc_array(targets, dtype=np.float64)
     if wanted is targets:
         wanted = wanted.copy()
     wanted.sum_duplicates()

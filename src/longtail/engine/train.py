@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._run import Run
+from longtail.engine._matrix_kernels import scatter_columns
 from longtail.engine._solution import Solution, Stopped
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.dual import solve_dual
@@ -242,22 +243,28 @@ def _packed(
 
 
 def _assembled(blocks: list[dict[str, NDArray[Any]]], task: LinearTask, dtype: Any) -> LinearFit:
-    """All blocks as one matrix by rows. O(stored weights)."""
+    """All blocks as one matrix by rows, at the price of that matrix. O(stored weights + D)."""
     shape = (task.n_features + 1, task.n_problems)
-    if not blocks:
-        return LinearFit(sp.csr_array(shape, dtype=dtype), *(np.empty(0) for _ in REPORT))  # type: ignore[arg-type]
-    lengths = np.concatenate([np.diff(block["ends"]) for block in blocks])
-    indptr = np.concatenate(([0], np.cumsum(lengths)))
-    columns = sp.csc_array(
-        (
-            np.concatenate([block["values"] for block in blocks]),
-            np.concatenate([block["features"] for block in blocks]),
-            indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr,
-        ),
-        shape=shape,
-    )
-    report = {name: np.concatenate([block[name] for block in blocks]) for name in REPORT}
-    return LinearFit(columns.tocsr(), **report)
+    report = {
+        name: np.concatenate([block[name] for block in blocks] or [np.empty(0, dtype=kind)])
+        for name, kind in REPORT.items()
+    }
+    counts = np.zeros(shape[0] + 1, dtype=np.int64)
+    for block in blocks:
+        counts[1:] += np.bincount(block["features"], minlength=shape[0])
+    indptr = np.cumsum(counts)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    data = np.empty(indptr[-1], dtype=dtype)
+    cursor = indptr[:-1].copy()
+    first = 0
+    for block in blocks:
+        scatter_columns(
+            block["features"], block["values"], block["ends"], first, cursor, indices, data
+        )
+        first += len(block["ends"]) - 1
+    if indptr[-1] < 2**31:
+        indptr = indptr.astype(np.int32)
+    return LinearFit(sp.csr_array((data, indices, indptr), shape=shape), **report)
 
 
 def _warn(fit: LinearFit, task: LinearTask) -> None:

@@ -94,8 +94,11 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
         raise InputError(
             "Y mixes single labels and collections of labels; give every row a list of its labels."
         )
-    array = np.asarray(rows) if not isinstance(Y, np.ndarray) else Y
-    return _encode_array(array, label_names)
+    if isinstance(Y, np.ndarray):
+        return _encode_array(Y, label_names)
+    array = np.asarray(rows)
+    # numpy makes strings of mixed names and drops trailing NULs
+    return _encode_array(array if array.tolist() == rows else name_array(rows), label_names)
 
 
 def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> Any:
@@ -223,9 +226,7 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
                 return array if len(names) else np.asarray(names, dtype=str)
         except OverflowError:
             pass
-    out = np.empty(len(names), dtype=object)
-    out[:] = names
-    return out
+    return np.fromiter(names, dtype=object, count=len(names))
 
 
 def _is_collection(value: Any) -> bool:

@@ -92,10 +92,12 @@ def align_truth(
                 else "give both the same columns."
             )
         )
-    names = encoded.classes.tolist() if classes is None else list(_positions(classes))
-    return encoded.matrix, LabelSpace(
-        names if by_name(encoded) or classes is not None else None, width
-    )
+    names = None
+    if classes is not None:
+        names = list(_positions(classes))
+    elif by_name(encoded):
+        names = encoded.classes.tolist()
+    return encoded.matrix, LabelSpace(names, width)
 
 
 def align_scores(

@@ -118,7 +118,7 @@ def rank_totals(
     return RankTotals(n, sums, first_rank, len(np.unique(true_indices)))
 
 
-def _metric(
+def metric_at_k(
     read: Callable[[RankTotals, NDArray[np.int64]], NDArray[np.float64]],
     Y_true: Any,
     Y_score: Any,
@@ -126,6 +126,7 @@ def _metric(
     classes: Sequence[Hashable] | None,
     propensities: ArrayLike | Mapping[Any, float] | None = None,
 ) -> AtK:
+    """One ranking metric, given as the method of `RankTotals` that reads it."""
     ks = check_k(k)
     truth, scores, space = align_scores(Y_true, Y_score, classes)
     inverse = None
@@ -164,7 +165,7 @@ def precision_at_k(
     >>> precision_at_k(truth, scores, k=1), precision_at_k(truth, scores, k=[1, 2]).tolist()
     (1.0, [1.0, 0.5])
     """
-    return _metric(RankTotals.precision, Y_true, Y_score, k, classes)
+    return metric_at_k(RankTotals.precision, Y_true, Y_score, k, classes)
 
 
 def ndcg_at_k(
@@ -187,7 +188,7 @@ def ndcg_at_k(
     >>> round(ndcg_at_k(truth, scores, k=3), 4)
     0.9599
     """
-    return _metric(RankTotals.ndcg, Y_true, Y_score, k, classes)
+    return metric_at_k(RankTotals.ndcg, Y_true, Y_score, k, classes)
 
 
 def recall_at_k(
@@ -209,7 +210,7 @@ def recall_at_k(
     >>> recall_at_k(truth, scores, k=2)
     0.75
     """
-    return _metric(RankTotals.recall, Y_true, Y_score, k, classes)
+    return metric_at_k(RankTotals.recall, Y_true, Y_score, k, classes)
 
 
 def coverage_at_k(
@@ -231,7 +232,7 @@ def coverage_at_k(
     >>> round(coverage_at_k(truth, scores, k=1), 4)
     0.6667
     """
-    return _metric(RankTotals.coverage, Y_true, Y_score, k, classes)
+    return metric_at_k(RankTotals.coverage, Y_true, Y_score, k, classes)
 
 
 def psp_at_k(
@@ -264,7 +265,7 @@ def psp_at_k(
     >>> psp_at_k(truth, scores, k=1, propensities=[0.5, 0.5, 0.1])  # (2 + 2) / (10 + 2)
     0.3333333333333333
     """
-    return _metric(RankTotals.psp, Y_true, Y_score, k, classes, propensities)
+    return metric_at_k(RankTotals.psp, Y_true, Y_score, k, classes, propensities)
 
 
 def psndcg_at_k(
@@ -296,4 +297,4 @@ def psndcg_at_k(
     >>> round(psndcg_at_k(truth, scores, k=3, propensities=[0.5, 0.5, 0.1]), 4)
     0.7066
     """
-    return _metric(RankTotals.psndcg, Y_true, Y_score, k, classes, propensities)
+    return metric_at_k(RankTotals.psndcg, Y_true, Y_score, k, classes, propensities)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from longtail.errors import InputError, ParameterError
 from longtail.metrics.evaluate import NEED_PROPENSITIES, RANKING
 from longtail.metrics.multiclass import accuracy, covered_classes, maf1
-from longtail.metrics.ranking import _metric
+from longtail.metrics.ranking import metric_at_k
 from longtail.metrics.sets import f1, hamming_loss, jaccard, subset_accuracy
 
 _OF_PREDICTIONS: dict[str, Callable[[Any, Any], float]] = {
@@ -55,7 +55,7 @@ class Scorer:
         if not at:
             return _OF_PREDICTIONS[self.name](Y, estimator.predict(X))
         scores, classes = _ranking_scores(estimator, X, int(k))
-        value = _metric(RANKING[metric], Y, scores, int(k), classes, self.propensities)
+        value = metric_at_k(RANKING[metric], Y, scores, int(k), classes, self.propensities)
         return float(value)
 
 

@@ -25,8 +25,8 @@ class BinaryRelevance(LinearOneVsRest):
     C : float
         Weight of the errors against the penalty.
     prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all. Every feature of the
-        data gets some weight for every label, so without pruning the model has D·L weights.
+        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss gives
+        every feature some weight for every label, so without pruning the model has D·L weights.
     tol : float
         Relative distance to the optimal objective at which a label counts as solved.
     max_iter : int
@@ -67,7 +67,7 @@ class BinaryRelevance(LinearOneVsRest):
         self,
         *,
         C: float = 1.0,
-        prune: float = 0.001,
+        prune: float = 0.01,
         tol: float = 1e-4,
         max_iter: int = 100,
         n_jobs: int | None = None,

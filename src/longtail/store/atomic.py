@@ -73,7 +73,8 @@ def atomic_folder(
     target = _resolved(path)
     refuse_to_lose(target, objection)
     with _workplace(target) as workplace:
-        yield workplace
+        with _named(target, workplace):
+            yield workplace
         with explained(target, "written"):
             _sync_tree(workplace)
             refuse_to_lose(target, objection)
@@ -109,7 +110,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise ModelError(f"{target}: is a folder, so no file can be written there.")
     with _workplace(target) as workplace:
         file = workplace / target.name
-        yield file
+        with _named(target, file):
+            yield file
         with explained(target, "written"):
             _sync(file)
             os.replace(file, target)
@@ -171,15 +173,27 @@ def _workplace(target: Path) -> Iterator[Path]:
             os.close(lock)
 
 
+@contextlib.contextmanager
+def _named(target: Path, workplace: Path) -> Iterator[None]:
+    """Let errors name the target, which the user knows, instead of the workplace."""
+    try:
+        yield
+    except ModelError as error:
+        if str(workplace) not in str(error):
+            raise
+        raise ModelError(str(error).replace(str(workplace), str(target))) from error
+
+
 def _make_locked(target: Path) -> tuple[Path, int | None]:
     for _ in range(_ATTEMPTS):
         folder = _sibling(target, "new")
         folder.mkdir()
         lock = _lock(folder, wait=True)
         # Another writer may have taken the folder for a left-over before the lock was held.
-        if lock is None or (folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())):
+        if folder.exists():
             return folder, lock
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
     raise ModelError(f"{target}: cannot be written: its workplaces vanish; is a cleaner at work?")
 
 

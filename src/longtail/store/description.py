@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
@@ -232,13 +233,20 @@ def library_versions() -> dict[str, str]:
     >>> list(library_versions())
     ['longtail', 'python', 'numpy', 'scipy', 'scikit-learn', 'safetensors']
     """
-    out = {"longtail": __version__, "python": python_version()}
-    for name in ("numpy", "scipy", "scikit-learn", "safetensors"):
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:
-            out[name] = "unknown"
-    return out
+    libraries = ("numpy", "scipy", "scikit-learn", "safetensors")
+    return {
+        "longtail": __version__,
+        "python": python_version(),
+        **{name: _version_of(name) for name in libraries},
+    }
+
+
+@cache
+def _version_of(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @contextmanager

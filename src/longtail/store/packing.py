@@ -30,8 +30,10 @@ LONG = 256
 """Lists and dicts of at least this many plain values are stored as arrays."""
 
 MAX_EXPANSION = 64
+"""How many times its stored size fixed-width text may take in memory, beyond `EXPANSION_FREE`."""
+
 EXPANSION_FREE = 2**16
-"""Fixed-width text may take this many times its stored size in memory, plus this many bytes."""
+"""How many bytes fixed-width text may take in memory whatever its stored size."""
 
 MAX_UNICODE = 0x10FFFF
 """The last character there is."""
@@ -174,7 +176,9 @@ class _Packer:
         if dtype in _COMPLEX_PARTS:
             parts = [float(value.real), float(value.imag)]
             packed: Any = [_pack_scalar(part) for part in parts]
-        elif dtype in TENSOR_TYPES or dtype.kind == "U":
+        elif isinstance(value, np.str_):
+            packed = _pack_scalar(str.__str__(value))  # item() would drop NULs at the end
+        elif dtype in TENSOR_TYPES:
             packed = _pack_scalar(value.item())
         else:
             raise self._unknown(type(value), place)

@@ -1,0 +1,136 @@
+"""Checkpoints: a run that was stopped at any moment ends with the same weights."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from longtail._run import Run
+from longtail.engine import fit_linear
+from longtail.errors import CheckpointError
+
+
+def data(seed=0, n=400, d=120, b=60):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    return X, sp.csr_array((rng.random((n, b)) < 0.05).astype(np.float32))
+
+
+def same(first, second):
+    for name in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(first.weights, name), getattr(second.weights, name))
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_resume_after_an_exception(tmp_path, loss, after):
+    X, T = data()
+    undisturbed = fit_linear(X, T, loss=loss, block_size=10)
+    seen = []
+
+    def stop_after(what, done, total):
+        seen.append(done)
+        if len(seen) > after:
+            raise StopError
+
+    with pytest.raises(StopError):
+        fit_linear(X, T, loss=loss, block_size=10, run=Run(stop_after, tmp_path / "c"))
+    blocks = sorted((tmp_path / "c").glob("block-*"))
+    assert len(blocks) >= after
+    first = []
+    resumed = fit_linear(
+        X, T, loss=loss, block_size=10,
+        run=Run(lambda what, done, total: first.append(done), tmp_path / "c"),
+    )  # fmt: skip
+    assert first[0] >= 10 * after  # what was finished is not done again
+    same(resumed, undisturbed)
+
+
+def test_damaged_block_is_done_again(tmp_path):
+    X, T = data()
+    whole = fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c"))
+    blocks = sorted((tmp_path / "c").glob("block-*"))
+    blocks[0].write_bytes(blocks[0].read_bytes()[:-7])
+    flipped = bytearray(blocks[1].read_bytes())
+    flipped[-3] ^= 1
+    blocks[1].write_bytes(flipped)
+    same(fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c")), whole)
+
+
+@pytest.mark.parametrize("change", ["X", "T", "strength", "loss", "prune"])
+def test_checkpoints_of_other_work_are_refused(tmp_path, change):
+    X, T = data(b=5)
+    fit_linear(X, T, run=Run(checkpoint=tmp_path / "c"))
+    settings = {"strength": 2.0, "loss": "logistic", "prune": 0.5}
+    X2, T2 = X.copy(), T.copy()
+    if change == "X":
+        X2.data[0] += 1
+    if change == "T":
+        T2 = T2[:, ::-1]
+    with pytest.raises(CheckpointError, match="other work"):
+        fit_linear(
+            X2, T2, run=Run(checkpoint=tmp_path / "c"),
+            **{change: settings[change]} if change in settings else {},
+        )  # fmt: skip
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    X, T = data(b=2)
+    with pytest.raises(CheckpointError, match="not empty"):
+        fit_linear(X, T, run=Run(checkpoint=tmp_path))
+    assert (tmp_path / "thesis.tex").read_text() == "precious"
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from longtail._run import Run
+from longtail.engine import fit_linear
+from tests.engine.test_checkpoint import data
+X, T = data(n=2000, d=300, b=120)
+fit = fit_linear(X, T, loss="logistic", block_size=4, n_jobs=2, tol=1e-9,
+                 run=Run(lambda what, done, total: print(done, flush=True), Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_killed_process_resumes(tmp_path, sign):
+    root = str(Path(__file__).resolve().parents[2])
+    folder = tmp_path / "c"
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    for line in process.stdout:
+        if int(line) >= 12:
+            break
+    process.send_signal(sign)
+    began = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    waited = time.monotonic() - began
+    assert process.returncode != 0
+    if sign == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+        print(f"stopped {waited:.2f} s after Ctrl-C")
+    assert not list(folder.glob("*.tmp*"))
+    X, T = data(n=2000, d=300, b=120)
+    finished = []
+    resumed = fit_linear(
+        X, T, loss="logistic", block_size=4, n_jobs=2, tol=1e-9,
+        run=Run(lambda what, done, total: finished.append(done), folder),
+    )  # fmt: skip
+    assert finished[0] >= 12
+    same(resumed, fit_linear(X, T, loss="logistic", tol=1e-9, n_jobs=2))

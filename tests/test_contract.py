@@ -1,0 +1,228 @@
+"""The contract of `longtail.base`, run by every classifier there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import longtail
+from longtail import ranked
+from longtail.data import RowScaler, make_longtail
+from longtail.errors import InputError, LongtailError, ParameterError
+from tests.instances import instances
+
+NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """60 points that 6 named labels describe well."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 6)) < 0.3).astype(int)
+    Y[:6] = np.eye(6, dtype=int)
+    X = np.hstack([Y + 0.1 * rng.random((60, 6)), rng.random((60, 4))])
+    return X, Y
+
+
+@pytest.fixture(params=instances(), ids=lambda estimator: estimator.method)
+def classifier(request):
+    return clone(request.param)
+
+
+def names_of(Y):
+    return [tuple(NAMES[j] for j in np.flatnonzero(row)) for row in Y]
+
+
+class TestContract:
+    def test_forms_of_labels_agree_and_come_back_as_they_went_in(self, classifier, small):
+        X, Y = small
+        dense = clone(classifier).fit(X, Y).predict(X)
+        sparse = clone(classifier).fit(X, sp.csr_array(Y)).predict(X)
+        named = clone(classifier).fit(X, names_of(Y))
+        assert isinstance(dense, np.ndarray)
+        assert sp.issparse(sparse)
+        assert sparse.format == "csr"
+        assert np.array_equal(dense, sparse.toarray())
+        order = [NAMES.index(name) for name in named.classes_]
+        assert [set(row) for row in named.predict(X)] == [set(row) for row in names_of(dense)]
+        assert sorted(order) == list(range(6))
+
+    def test_learns_an_easy_problem(self, classifier, small):
+        X, Y = small
+        top = classifier.fit(X, Y).predict_topk(X, 1)
+        best, _ = ranked(top, 1)
+        has = Y.any(axis=1)
+        assert Y[np.arange(60), best[:, 0]][has].mean() > 0.9
+
+    def test_column_names_may_be_given(self, classifier, small):
+        X, Y = small
+        classifier.fit(X, sp.csc_matrix(Y), label_names=NAMES)
+        assert classifier.classes_.tolist() == NAMES
+
+    def test_names_of_any_hashable_kind(self, classifier, small):
+        X, Y = small
+        kinds = [("a", 1), 7, "x", 2.5, None, frozenset({1})]
+        classifier.fit(X, [[kinds[j] for j in np.flatnonzero(row)] for row in Y])
+        assert set(classifier.classes_.tolist()) == set(kinds)
+        assert all(set(row) <= set(kinds) for row in classifier.predict(X))
+
+    def test_one_class_a_row(self, classifier, small):
+        X, Y = small
+        y = np.array(NAMES)[Y.argmax(axis=1)]
+        predicted = classifier.fit(X, y).predict(X)
+        assert predicted.shape == (60,)
+        assert set(predicted) <= set(NAMES)
+        assert 0 <= classifier.score(X, y) <= 1
+
+    def test_topk_is_csr_with_at_most_k_scores_a_row(self, classifier, small):
+        X, Y = small
+        classifier.fit(X, Y)
+        for k in (1, 3, 100):
+            top = classifier.predict_topk(X, k)
+            assert isinstance(top, sp.csr_array)
+            assert top.shape == (60, 6)
+            assert (np.diff(top.indptr) <= min(k, 6)).all()
+            assert np.isfinite(top.data).all()
+        three, _ = ranked(classifier.predict_topk(X, 3), 3)
+        six, _ = ranked(classifier.predict_topk(X, 6), 6)
+        assert np.array_equal(three, six[:, :3])
+
+    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True])
+    def test_odd_k_is_refused(self, classifier, small, k):
+        classifier.fit(*small)
+        with pytest.raises(ParameterError):
+            classifier.predict_topk(small[0], k)
+
+    def test_probabilities_are_probabilities(self, classifier, small):
+        if not hasattr(classifier, "predict_proba"):
+            pytest.skip(f"{classifier.method} has scores, not probabilities")
+        X, Y = small
+        dense = clone(classifier).fit(X, Y).predict_proba(X)
+        assert dense.shape == (60, 6)
+        assert dense.min() >= 0
+        assert dense.max() <= 1
+        sparse = clone(classifier).fit(X, sp.csr_array(Y)).predict_proba(X)
+        assert sp.issparse(sparse)
+        assert np.allclose(sparse.toarray(), np.where(dense >= 0.01, dense, 0), atol=1e-6)
+
+    def test_explains_itself(self, classifier, small):
+        X, Y = small
+        classifier.fit(X, Y, label_names=NAMES)
+        names = [f"word{j}" for j in range(10)]
+        why = classifier.explain(X[0], "sea", n=10, feature_names=names)
+        assert why.label == "sea"
+        assert isinstance(why.table(), pl.DataFrame)
+        assert set(why.features) <= set(names)
+        assert "sea" in str(why)
+        with pytest.raises(InputError, match="knows no label 'moon'"):
+            classifier.explain(X[0], "moon")
+
+    def test_odd_label_matrices(self, classifier, small):
+        """No positive, all positive, doubled columns, rows without labels, empty rows, one label."""
+        X, Y = small
+        X = X.copy()
+        X[7] = 0
+        odd = np.column_stack([np.zeros(60, int), np.ones(60, int), Y[:, 0], Y[:, 0], Y[:, 1]])
+        odd[10] = 0
+        classifier.fit(X, odd)
+        top = classifier.predict_topk(X, 5)
+        assert np.isfinite(top.data).all()
+        assert not classifier.predict(X)[:, 0].any()
+        one = clone(classifier).fit(X, Y[:, :1])
+        assert one.predict(X).shape == (60, 1)
+
+    def test_threads_do_not_change_the_model(self, classifier, small, tmp_path):
+        if "n_jobs" not in classifier.get_params():
+            pytest.skip("no threads to set")
+        data = make_longtail(300, 200, 50, random_state=0)
+        one = clone(classifier).set_params(n_jobs=1).fit(data.X, data.Y)
+        two = clone(classifier).set_params(n_jobs=2).fit(data.X, data.Y)
+        first, second = one.predict_topk(data.X, 5), two.predict_topk(data.X, 5)
+        assert np.array_equal(first.indices, second.indices)
+        assert np.array_equal(first.data, second.data)
+
+    def test_saved_model_predicts_the_same_in_a_new_process(self, classifier, small, tmp_path):
+        X, Y = small
+        classifier.fit(X, names_of(Y)).save(tmp_path / "model")
+        sp.save_npz(tmp_path / "x.npz", sp.csr_matrix(X))
+        script = (
+            "import sys, longtail, scipy.sparse as sp\n"
+            "model = longtail.load(sys.argv[1] + '/model')\n"
+            "X = sp.load_npz(sys.argv[1] + '/x.npz')\n"
+            "print(repr(model.predict(X)), model.classes_.tolist(), model.get_params(),\n"
+            "      [float(v).hex() for v in model.predict_topk(X, 3).data])"
+        )
+        there = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        scores = [float(v).hex() for v in classifier.predict_topk(X, 3).data]
+        here = f"{classifier.predict(X)!r} {classifier.classes_.tolist()} {classifier.get_params()} {scores}\n"
+        assert there == here
+
+    def test_interrupted_training_goes_on(self, classifier, tmp_path):
+        data = make_longtail(200, 150, 80, random_state=1)
+
+        class StopError(Exception):
+            pass
+
+        def stop(what, done, total):
+            if done > 0:
+                raise StopError
+
+        undisturbed = clone(classifier).fit(data.X, data.Y)
+        with pytest.raises(StopError):
+            classifier.fit(data.X, data.Y, checkpoint=tmp_path / "c", progress=stop)
+        classifier.fit(data.X, data.Y, checkpoint=tmp_path / "c")
+        first = undisturbed.predict_topk(data.X, 5)
+        assert np.array_equal(first.data, classifier.predict_topk(data.X, 5).data)
+
+    def test_works_in_pipelines_and_grid_searches(self, classifier, small):
+        X, Y = small
+        pipeline = make_pipeline(RowScaler(), classifier)
+        name = type(classifier).__name__.lower()
+        search = GridSearchCV(
+            pipeline,
+            {f"{name}__C": [0.1, 1.0]} if "C" in classifier.get_params() else {},
+            scoring=longtail.metrics.scorer("P@1"),
+            cv=3,
+        )
+        search.fit(X, Y)
+        assert search.best_score_ > 0.5
+
+    @pytest.mark.parametrize(
+        ("X", "Y", "cause"),
+        [
+            ([[1.0, np.nan]], [[1]], "NaN"),
+            ([[1.0, np.inf]], [[1]], "infinity"),
+            ([[1.0], [2.0]], [[1]], "inconsistent"),
+            ([1.0, 2.0], [[1], [0]], "2D"),
+            ([[1.0], [2.0]], np.array([[1, 2], [0, 1]]), "only 0 and 1"),
+            ([[1.0], [2.0]], [0.5, 1.5], "continuous"),
+            ([[1.0], [2.0]], [[], []], "no label"),
+            ([[1.0], [2.0]], [["a"], "b"], "mixes"),
+            ([[1.0], [2.0]], None, "None"),
+        ],
+    )
+    def test_bad_input_gets_one_sentence(self, classifier, X, Y, cause):
+        with pytest.raises(LongtailError, match=cause) as caught:
+            classifier.fit(X, Y)
+        assert "\n" not in str(caught.value)
+
+    def test_unfitted_is_said(self, classifier, small):
+        from sklearn.exceptions import NotFittedError
+
+        with pytest.raises(NotFittedError):
+            classifier.predict(small[0])
+        with pytest.raises(NotFittedError):
+            classifier.save("nowhere")
