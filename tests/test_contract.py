@@ -126,7 +126,7 @@ class TestContract:
             classifier.explain(X[0], "moon")
 
     def test_odd_label_matrices(self, classifier, small):
-        """No positive, all positive, doubled columns, rows without labels, empty rows, one label."""
+        """No positive, all positive, doubled columns, rows without labels, empty rows."""
         X, Y = small
         X = X.copy()
         X[7] = 0
@@ -167,7 +167,8 @@ class TestContract:
             check=True,
         ).stdout
         scores = [float(v).hex() for v in classifier.predict_topk(X, 3).data]
-        here = f"{classifier.predict(X)!r} {classifier.classes_.tolist()} {classifier.get_params()} {scores}\n"
+        names = classifier.classes_.tolist()
+        here = f"{classifier.predict(X)!r} {names} {classifier.get_params()} {scores}\n"
         assert there == here
 
     def test_interrupted_training_goes_on(self, classifier, tmp_path):

@@ -1,7 +1,7 @@
 """How every kernel of the house is compiled: no GIL, cached on disk, plain IEEE arithmetic.
 
 `fastmath` stays off on purpose: without it LLVM neither reorders nor fuses operations, so a result
-does not depend on how wide a loop was vectorised, nor therefore on how the work was cut into blocks.
+does not depend on how wide a loop was vectorised, nor on how the work was cut into blocks.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ import numpy as np
 kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
 """Decorator of every kernel: arrays in, arrays out, callable from threads."""
 
-inline_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")
-"""The same for small functions that belong inside another kernel's loop."""
-
 unsigned = np.uint64
-"""Type of subscripts in hot loops: numba then spares the test for negative ones, and LLVM vectorises.
+"""Type of subscripts in hot loops: numba spares the test for negative ones, and LLVM vectorises.
 
 The caller vouches that they are in range; matrices are checked before they reach a kernel.
 """

@@ -45,7 +45,9 @@ class Run:
 
 
 @contextmanager
-def progress_bar(wanted: bool | None | Progress, *, delay: float = 2.0) -> Iterator[Progress | None]:
+def progress_bar(
+    wanted: bool | Progress | None, *, delay: float = 2.0
+) -> Iterator[Progress | None]:
     """The callback for `wanted`: a bar on stderr, nothing, or the user's own.
 
     Parameters

@@ -106,6 +106,11 @@ def _ranked(
     labels = np.full((n, k), -1, dtype=np.int64)
     values = np.full((n, k), np.nan)
     _row_topk(
-        indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64), k, labels, values
+        indptr.astype(np.int64),
+        indices.astype(np.int64),
+        data.astype(np.float64),
+        k,
+        labels,
+        values,
     )
     return labels, values

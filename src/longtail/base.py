@@ -1,8 +1,8 @@
 """The contract of every classifier: what a user may rely on, and what a method has to supply.
 
 A method derives from `ExtremeClassifier`, stores its parameters in a keyword-only constructor and
-writes `_fit`, `_topk`, `_commit` and `_explain`; everything else, from checking the input and keeping
-the label names to saving the model, is done here, once.
+writes `_fit`, `_topk`, `_commit` and `_explain`; everything else, from checking the input and
+keeping the label names to saving the model, is done here, once.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         *,
         label_names: Any = None,
         checkpoint: str | Path | None = None,
-        progress: bool | None | Progress = None,
+        progress: bool | Progress | None = None,
     ) -> Self:
         """Train.
 
@@ -278,7 +278,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return self.classes_.tolist() if kind in ("multiclass", "names") else None
 
     def _column(self, label: Any) -> int:
-        found = np.flatnonzero(np.fromiter((c == label for c in self.classes_.tolist()), dtype=bool))
+        found = np.flatnonzero(
+            np.fromiter((c == label for c in self.classes_.tolist()), dtype=bool)
+        )
         if not len(found):
             raise InputError(f"The model knows no label {label!r}; see its classes_.")
         return int(found[0])

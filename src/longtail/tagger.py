@@ -74,7 +74,7 @@ class Tagger(StoredEstimator):
         *,
         label_names: Any = None,
         checkpoint: str | Path | None = None,
-        progress: bool | None | Progress = None,
+        progress: bool | Progress | None = None,
     ) -> Self:
         """Fit the features, then the classifier on them; parameters as `ExtremeClassifier.fit`."""
         features = self.features

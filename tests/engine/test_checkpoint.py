@@ -111,7 +111,8 @@ def test_killed_process_resumes(tmp_path, sign):
     root = str(Path(__file__).resolve().parents[2])
     folder = tmp_path / "c"
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-c", SCRIPT, str(folder)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": root},
     )  # fmt: skip
     for line in process.stdout:

@@ -4,9 +4,9 @@ With C_i = weight_i / strength the dual of  ½‖w‖² + Σ C_i max(0, 1 - s_i�
 
     max  Σ α_i - ½‖w‖² - Σ α_i² / (4 C_i),   w = Σ α_i s_i x_i,   α >= 0,
 
-and a coordinate step is closed-form (Hsieh et al. 2008). Rows outside the working set have α = 0, so
-the dual value of the working set is the dual value of the whole problem, and the difference to the
-primal value over all rows is a certificate.
+and a coordinate step is closed-form (Hsieh et al. 2008). Rows outside the working set have α = 0,
+so the dual value of the working set is the dual value of the whole problem, and the difference to
+the primal value over all rows is a certificate.
 """
 
 from __future__ import annotations

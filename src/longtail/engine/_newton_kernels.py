@@ -16,7 +16,19 @@ from longtail.engine._loss_kernels import point_curvature, point_loss, point_slo
 
 @kernel
 def gradient_pass(
-    indptr, indices, data, bias, z, targets, weights, loss, strength, w, gradient, diagonal, curvature
+    indptr,
+    indices,
+    data,
+    bias,
+    z,
+    targets,
+    weights,
+    loss,
+    strength,
+    w,
+    gradient,
+    diagonal,
+    curvature,
 ):
     """Gradient, diagonal of the Hessian, and curvature of every point. O(nnz·B)."""
     width = unsigned(z.shape[1])

@@ -57,7 +57,9 @@ class _Problem:
     seconds: float = 0.0
 
 
-def solve_dual(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]) -> list[Solution]:
+def solve_dual(
+    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
+) -> list[Solution]:
     """Solve a block of squared-hinge problems."""
     began = time.perf_counter()
     place = np.full(task.n_features, -1, dtype=np.int64)
@@ -69,16 +71,16 @@ def solve_dual(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.i
     left: list[int] = []
     shared = time.perf_counter() - began
     while waiting:
-        block = block[:, : len(waiting)] if block.shape[1] == len(waiting) else np.empty(
-            (task.n_features + 1, len(waiting))
+        block = (
+            block[:, : len(waiting)]
+            if block.shape[1] == len(waiting)
+            else np.empty((task.n_features + 1, len(waiting)))
         )
         block[:] = 0.0
         for column, problem in enumerate(waiting):
             _descend(task, problem, block[:, column], place, features, stop)
         began = time.perf_counter()
-        block_scores(
-            task.indptr, task.indices, task.data, task.bias, block, looks[: len(waiting)]
-        )
+        block_scores(task.indptr, task.indices, task.data, task.bias, block, looks[: len(waiting)])
         shared += time.perf_counter() - began
         going = []
         for column, problem in enumerate(waiting):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TypeVar
 
 import numpy as np
@@ -30,7 +31,9 @@ def thread_count(n_jobs: int | None) -> int:
     >>> thread_count(None), thread_count(3)
     (1, 3)
     """
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)
+    ):
         raise ParameterError(f"n_jobs must be a whole number or None, not {n_jobs!r}.")
     if n_jobs == 0:
         raise ParameterError("n_jobs must not be 0; use 1 for one thread or -1 for all cores.")
@@ -79,8 +82,6 @@ def run_threads(
             pool.shutdown(wait=False, cancel_futures=True)
             for future in futures:
                 if not future.cancelled():
-                    try:
+                    with suppress(Stopped):
                         future.exception()
-                    except Stopped:
-                        pass
             raise

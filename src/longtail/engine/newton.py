@@ -114,7 +114,8 @@ def solve_newton(
         curvature = np.empty(block.z.shape, task.fast_data.dtype)
         gradient_pass(
             task.indptr, task.indices, task.data, task.bias, block.z, block.targets,
-            block.all_weights, task.loss_code, task.strength, block.w, gradient, diagonal, curvature,
+            block.all_weights, task.loss_code, task.strength, block.w, gradient, diagonal,
+            curvature,
         )  # fmt: skip
         squared = np.empty(len(block.problems))
         column_dots(gradient, gradient, squared)

@@ -6,6 +6,8 @@ touches only the labels that use them. Memory: one array of length L a thread, a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -52,11 +54,11 @@ def linear_topk(
     k = min(k, n_labels)
     labels = np.empty((n, k), dtype=np.int32)
     values = np.empty((n, k))
-    arrays = _arrays(X, weights, bias)
+    points, model = _arrays(X, weights, bias)
 
     def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
         if not stop[0]:
-            topk_rows(*arrays[:3], *span, *arrays[3:], labels, values)
+            topk_rows(*points, *span, *model, labels, values)
 
     if n and k:
         run_threads(work, _spans(n), n_jobs=n_jobs, done=lambda *_: None)
@@ -90,7 +92,7 @@ def linear_scores_above(
     [0, 2]
     """
     n, n_labels = X.shape[0], weights.shape[1]
-    arrays = _arrays(X, weights, bias)
+    points, model = _arrays(X, weights, bias)
     parts: dict[int, tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]] = {}
 
     def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
@@ -100,7 +102,7 @@ def linear_scores_above(
         values = np.empty(len(labels))
         at = first
         while at < last and not stop[0]:
-            at = above_rows(*arrays[:3], at, last, *arrays[3:], threshold, ends, labels, values)
+            at = above_rows(*points, at, last, *model, threshold, ends, labels, values)
             if at < last:
                 labels = np.resize(labels, max(2 * len(labels), n_labels))
                 values = np.resize(values, len(labels))
@@ -125,17 +127,15 @@ def _spans(n: int) -> list[tuple[int, int]]:
     return [(first, min(first + CHUNK, n)) for first in range(0, n, CHUNK)]
 
 
-def _arrays(X: sp.csr_array, weights: sp.csr_array, bias: float) -> tuple[NDArray, ...]:
+def _arrays(
+    X: sp.csr_array, weights: sp.csr_array, bias: float
+) -> tuple[tuple[Any, Any, Any], tuple[Any, Any, Any, Any]]:
+    """X by rows, and the weights by rows with the biases apart."""
     last = weights.shape[0] - 1
     biases = np.zeros(weights.shape[1])
     span = slice(weights.indptr[last], weights.indptr[last + 1])
     biases[weights.indices[span]] = bias * weights.data[span].astype(np.float64)
     return (
-        X.indptr.astype(np.int64),
-        X.indices,
-        X.data,
-        weights.indptr.astype(np.int64),
-        weights.indices,
-        weights.data,
-        biases,
+        (X.indptr.astype(np.int64), X.indices, X.data),
+        (weights.indptr.astype(np.int64), weights.indices, weights.data, biases),
     )

@@ -132,7 +132,9 @@ def make_task(
         if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
             raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
     if not (math.isfinite(bias) and bias >= 0):
-        raise ParameterError(f"bias must be zero (none) or a positive, finite number, not {bias!r}.")
+        raise ParameterError(
+            f"bias must be zero (none) or a positive, finite number, not {bias!r}."
+        )
     if int(max_iter) < 1:
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
     rows = as_csr(X)

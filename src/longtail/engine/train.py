@@ -187,9 +187,7 @@ def _identity(task: LinearTask, prune: float, dtype: np.dtype[Any], size: int) -
     )  # fmt: skip
 
 
-def _solve(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def _solve(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]) -> list[Solution]:
     """Solve a block: trivial problems at once, the others by the solver that fits the loss."""
     counts = np.diff(task.targets.indptr)[problems]
     real = problems[counts > 0]
@@ -271,9 +269,9 @@ def _warn(fit: LinearFit, task: LinearTask) -> None:
     left = np.flatnonzero(~fit.converged)
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems stopped after {task.max_iter} Newton steps "
-            f"with a relative gap of up to {fit.gap[left].max():.1e} (the first: number {left[0]}); "
-            "raise max_iter, scale the features or strengthen the penalty.",
+            f"{len(left)} of {task.n_problems} problems stopped after {task.max_iter} Newton steps, "
+            f"up to {fit.gap[left].max():.1e} (relatively) above the optimum, the first of them "
+            f"number {left[0]}; raise max_iter, scale the features or strengthen the penalty.",
             ConvergenceWarning,
             stacklevel=3,
         )

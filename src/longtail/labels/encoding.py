@@ -236,9 +236,8 @@ def _is_collection(value: Any) -> bool:
 def _looks_like_indicator(rows: list[Any]) -> bool:
     """Nested lists that hold a dense 0/1 matrix, as scikit-learn's users write it.
 
-    Label collections that happen to hold only 0 and 1 all have the same length as well only when
-    every row repeats a label or has both, which a set of labels does not do by chance: rows of one
-    width above one whose values are all 0 or 1, with a repetition somewhere.
+    Lists of one width above one that hold nothing but 0 and 1: read as label collections, each
+    would repeat a label or have both labels there are, which nobody means.
     """
     if not all(isinstance(row, list | np.ndarray) for row in rows):
         return False
@@ -248,7 +247,7 @@ def _looks_like_indicator(rows: list[Any]) -> bool:
     flat = [value for row in rows for value in row]
     if not all(isinstance(value, int | float | np.number | np.bool_) for value in flat):
         return False
-    return set(flat) <= {0, 1} and any(len(set(row)) < width for row in rows)
+    return set(flat) <= {0, 1}
 
 
 def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -> EncodedLabels:

@@ -25,8 +25,8 @@ class BinaryRelevance(LinearOneVsRest):
     C : float
         Weight of the errors against the penalty.
     prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss gives
-        every feature some weight for every label, so without pruning the model has D·L weights.
+        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss
+        gives every feature some weight for every label: unpruned, the model has D·L weights.
     tol : float
         Relative distance to the optimal objective at which a label counts as solved.
     max_iter : int

@@ -1,0 +1,136 @@
+"""Reading EURLex-4K: seconds and peak memory beside scikit-learn's svmlight reader.
+
+    python benchmarks/bench_reading.py [--repeat 5]
+
+The training file is unpacked first, so that both readers parse plain text; scikit-learn's gets the same
+lines without the header. Times are the best of several in one process, taken in turn, after a first
+read that compiles the kernel. Memory is the growth of the process' resident set at its peak, in a
+fresh process for each reader, over the arrays that it returns. The data sets are expected in the
+folder that LONGTAIL_DATA names, by default `../shared/data` beside the project.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+from longtail.data import read_xmc
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("LONGTAIL_DATA", ROOT.parent / "shared" / "data"))
+
+
+def longtail_float32(folder: Path) -> list[np.ndarray]:
+    return _arrays(read_xmc(folder / "train.txt"))
+
+
+def longtail_float64(folder: Path) -> list[np.ndarray]:
+    return _arrays(read_xmc(folder / "train.txt", dtype=np.float64))
+
+
+def longtail_gzip(folder: Path) -> list[np.ndarray]:
+    return _arrays(read_xmc(folder / "train.txt.gz"))
+
+
+def scikit_learn(folder: Path) -> list[np.ndarray]:
+    X, _ = load_svmlight_file(str(folder / "without_header.txt"), multilabel=True, zero_based=True)
+    return [X.data, X.indices, X.indptr]
+
+
+READERS: dict[str, Callable[[Path], list[np.ndarray]]] = {
+    "longtail, float32 (default)": longtail_float32,
+    "longtail, float64": longtail_float64,
+    "longtail, float32, from .gz": longtail_gzip,
+    "scikit-learn, float64": scikit_learn,
+}
+SMALL = "2 3 2\n0,1 0:0.5 2:1\n1 1:2\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=5, help="times each reader runs")
+    parser.add_argument(
+        "--memory-of", nargs=2, metavar=("READER", "FOLDER"), help=argparse.SUPPRESS
+    )
+    arguments = parser.parse_args()
+    if arguments.memory_of:
+        name, folder = arguments.memory_of
+        print(*measured_memory(READERS[name], Path(folder)))
+        return
+    packed = DATA / "eurlex-4k" / "train.txt.gz"
+    if not packed.is_file():
+        sys.exit(f"{packed} is not there; set LONGTAIL_DATA to a folder that has eurlex-4k")
+    with tempfile.TemporaryDirectory() as folder:
+        run(packed, Path(folder), arguments.repeat)
+
+
+def run(packed: Path, folder: Path, repeat: int) -> None:
+    shutil.copy(packed, folder / "train.txt.gz")
+    content = gzip.decompress(packed.read_bytes())
+    (folder / "train.txt").write_bytes(content)
+    (folder / "without_header.txt").write_bytes(content.split(b"\n", 1)[1])
+    print(f"EURLex-4K train.txt, {len(content) / 1e6:.1f} MB, best of {repeat}\n")
+    del content
+    best = dict.fromkeys(READERS, float("inf"))
+    for reader in READERS.values():
+        reader(folder)
+    for _ in range(repeat):
+        for name, reader in READERS.items():
+            start = time.perf_counter()
+            reader(folder)
+            best[name] = min(best[name], time.perf_counter() - start)
+    print(
+        f"{'reader':<30}{'seconds':>9}{'times as fast':>15}{'arrays MB':>11}{'peak MB':>9}{'ratio':>7}"
+    )
+    reference = best["scikit-learn, float64"]
+    for name, seconds in best.items():
+        arrays, peak = memory(name, folder)
+        print(
+            f"{name:<30}{seconds:>9.3f}{reference / seconds:>15.1f}"
+            f"{arrays / 1e6:>11.1f}{peak / 1e6:>9.1f}{peak / arrays:>7.2f}"
+        )
+
+
+def memory(name: str, folder: Path) -> tuple[float, float]:
+    """Bytes of the arrays returned and of the peak, from a process of its own."""
+    command = [sys.executable, __file__, "--memory-of", name, str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    arrays, peak = run.stdout.split()
+    return float(arrays), float(peak)
+
+
+def measured_memory(reader: Callable[[Path], list[np.ndarray]], folder: Path) -> tuple[int, int]:
+    with tempfile.TemporaryDirectory() as small:
+        for name, content in (("train.txt", SMALL), ("without_header.txt", SMALL[6:])):
+            Path(small, name).write_text(content)
+        Path(small, "train.txt.gz").write_bytes(gzip.compress(SMALL.encode()))
+        reader(Path(small))
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    arrays = reader(folder)
+    return sum(array.nbytes for array in arrays), _status("VmHWM") - before
+
+
+def _status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def _arrays(data: Any) -> list[np.ndarray]:
+    return [array for m in (data.X, data.Y) for array in (m.data, m.indices, m.indptr)]
+
+
+if __name__ == "__main__":
+    main()
