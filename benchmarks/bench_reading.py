@@ -2,11 +2,11 @@
 
     python benchmarks/bench_reading.py [--repeat 5]
 
-The training file is unpacked first, so that both readers parse plain text; scikit-learn's gets the same
-lines without the header. Times are the best of several in one process, taken in turn, after a first
-read that compiles the kernel. Memory is the growth of the process' resident set at its peak, in a
-fresh process for each reader, over the arrays that it returns. The data sets are expected in the
-folder that LONGTAIL_DATA names, by default `../shared/data` beside the project.
+The training file is unpacked first, so that both readers parse plain text; scikit-learn's gets the
+same lines without the header. Times are the best of several in one process, taken in turn, after a
+first read that compiles the kernel. Memory is the growth of the process' resident set at its peak,
+in a fresh process for each reader, over the arrays that it returns. The data sets are expected in
+the folder that LONGTAIL_DATA names, by default `../shared/data` beside the project.
 """
 
 from __future__ import annotations
@@ -91,9 +91,8 @@ def run(packed: Path, folder: Path, repeat: int) -> None:
             start = time.perf_counter()
             reader(folder)
             best[name] = min(best[name], time.perf_counter() - start)
-    print(
-        f"{'reader':<30}{'seconds':>9}{'times as fast':>15}{'arrays MB':>11}{'peak MB':>9}{'ratio':>7}"
-    )
+    titles = ("seconds", 9), ("times as fast", 15), ("arrays MB", 11), ("peak MB", 9), ("ratio", 7)
+    print(f"{'reader':<30}" + "".join(f"{title:>{width}}" for title, width in titles))
     reference = best["scikit-learn, float64"]
     for name, seconds in best.items():
         arrays, peak = memory(name, folder)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import kernel
+from longtail.errors import ParameterError
 
 
 def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
@@ -37,29 +38,34 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
 
 
 @kernel
-def _row_topk(indptr, indices, data, k, out_indices, out_values):
-    """Best k stored entries a row by (score descending, column ascending). O(nnz log k)."""
+def offer(labels, values, size, label, value):
+    """Let a scored label into a best-first list of `size` entries, if it is among the best.
+
+    Labels must be offered in ascending order: of equal scores, the one that came first stays
+    ahead. Returns the new size.
+    """
+    k = labels.shape[0]
+    if size == k:
+        if k == 0 or value <= values[k - 1]:
+            return size
+        size -= 1
+    q = size
+    while q > 0 and values[q - 1] < value:
+        values[q] = values[q - 1]
+        labels[q] = labels[q - 1]
+        q -= 1
+    values[q] = value
+    labels[q] = label
+    return size + 1
+
+
+@kernel
+def _row_topk(indptr, indices, data, labels, values):
+    """Best k stored entries of every row, columns ascending within it. O(nnz·k) at worst."""
     for i in range(indptr.shape[0] - 1):
         size = 0
         for p in range(indptr[i], indptr[i + 1]):
-            value = data[p]
-            column = indices[p]
-            if size == k:
-                last = out_values[i, k - 1]
-                if value < last or (value == last and column > out_indices[i, k - 1]):
-                    continue
-                size -= 1
-            q = size
-            while q > 0 and (
-                out_values[i, q - 1] < value
-                or (out_values[i, q - 1] == value and out_indices[i, q - 1] > column)
-            ):
-                out_values[i, q] = out_values[i, q - 1]
-                out_indices[i, q] = out_indices[i, q - 1]
-                q -= 1
-            out_values[i, q] = value
-            out_indices[i, q] = column
-            size += 1
+            size = offer(labels[i], values[i], size, indices[p], data[p])
 
 
 def ranked(
@@ -88,7 +94,7 @@ def ranked(
     ([[1, 2]], [[0.7, 0.7]])
     """
     if k < 1:
-        raise ValueError(f"k must be at least 1, not {k}.")
+        raise ParameterError(f"k must be at least 1, not {k}.")
     if not sp.issparse(scores):
         dense = np.asarray(scores, dtype=np.float64)
         n, width = dense.shape
@@ -96,6 +102,8 @@ def ranked(
         columns = np.tile(np.arange(width, dtype=np.int64), n)
         return _ranked(indptr, columns, dense.ravel(), k)
     matrix = sp.csr_array(scores)
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
     return _ranked(matrix.indptr, matrix.indices, matrix.data, k)
 
 
@@ -106,11 +114,6 @@ def _ranked(
     labels = np.full((n, k), -1, dtype=np.int64)
     values = np.full((n, k), np.nan)
     _row_topk(
-        indptr.astype(np.int64),
-        indices.astype(np.int64),
-        data.astype(np.float64),
-        k,
-        labels,
-        values,
+        indptr.astype(np.int64), indices.astype(np.int64), data.astype(np.float64), labels, values
     )
     return labels, values

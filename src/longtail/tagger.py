@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -17,6 +19,7 @@ from longtail._sparse import ranked
 from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
 from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError
+from longtail.labels import label_counts, name_array
 from longtail.one_vs_rest import DiSMEC
 
 store.register(TextFeatures)
@@ -43,6 +46,12 @@ class Tagger(StoredEstimator):
     ----------
     features_, classifier_ : estimators
         The fitted parts.
+    label_counts_ : int64 array of shape (L,)
+        Training points of each label; with `n_points_`, what propensities are made of.
+    n_points_ : int
+        Training points.
+    feature_names_ : array of shape (D,)
+        Names of the columns of the feature matrix, if `fit` was told.
 
     Examples
     --------
@@ -57,6 +66,9 @@ class Tagger(StoredEstimator):
 
     features_: Any
     classifier_: ExtremeClassifier
+    label_counts_: NDArray[np.int64]
+    n_points_: int
+    feature_names_: NDArray[Any]
 
     def __init__(
         self,
@@ -73,10 +85,31 @@ class Tagger(StoredEstimator):
         Y: Any,
         *,
         label_names: Any = None,
+        feature_names: Any = None,
         checkpoint: str | Path | None = None,
         progress: bool | Progress | None = None,
     ) -> Self:
-        """Fit the features, then the classifier on them; parameters as `ExtremeClassifier.fit`."""
+        """Fit the features, then the classifier on them.
+
+        Parameters
+        ----------
+        inputs : sequence of str, or sparse matrix or array of shape (n, D)
+            Texts, or features.
+        Y, label_names, checkpoint, progress
+            As in `ExtremeClassifier.fit`.
+        feature_names : sequence of length D, optional
+            Names of the columns of a feature matrix, for `explain`.
+        """
+        if feature_names is not None:
+            if not _is_matrix(inputs):
+                raise InputError("Feature names are for a feature matrix; texts bring their own.")
+            if len(feature_names) != np.shape(inputs)[1]:
+                raise InputError(
+                    f"There are {len(feature_names)} feature names for {np.shape(inputs)[1]} "
+                    "features."
+                )
+        if isinstance(Y, Iterator):
+            Y = list(Y)
         features = self.features
         if features is None:
             features = RowScaler() if _is_matrix(inputs) else TextFeatures()
@@ -86,6 +119,12 @@ class Tagger(StoredEstimator):
         self.classifier_ = clone(classifier).fit(
             X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress
         )
+        self.label_counts_ = label_counts(Y, classes=self.classes_.tolist())
+        self.n_points_ = int(X.shape[0])
+        if feature_names is not None:
+            self.feature_names_ = name_array(list(feature_names))
+        elif hasattr(self, "feature_names_"):
+            del self.feature_names_
         return self
 
     @property
@@ -135,8 +174,8 @@ class Tagger(StoredEstimator):
     def explain(self, one: Any, label: Any, *, n: int = 10) -> Explanation:
         """Why one input (a text, or one row) got its score for a label."""
         row = self.transform([one] if isinstance(one, str) else one)
-        names = None
-        if hasattr(self.features_, "get_feature_names_out"):
+        names = getattr(self, "feature_names_", None)
+        if names is None and hasattr(self.features_, "get_feature_names_out"):
             names = self.features_.get_feature_names_out()
         return self.classifier_.explain(row, label, n=n, feature_names=names)
 

@@ -106,7 +106,9 @@ def test_load_of_anything(name: str, content: bytes) -> None:
 
 HUGE = 2**31 - 1
 # What becomes of the file, and how many megabytes that may take.
+ROW = "0,5 " + " ".join(f"{i}:0.{i:05}" for i in range(200)) + "\n"
 WORST = {
+    "large_and_good.txt": ("8000 200 6\n" + ROW * 8000, ("read", 4 * 8000 * 202 * 8 / 2**20)),
     "claims.txt": (f"{HUGE} {HUGE} {HUGE}\n0,5 0:1 7:2\n1 1:1\n", ("read", 10)),
     "far_ids.txt": (f"2 1 1\n{HUGE - 1} {HUGE - 1}:1\n0 0:1\n", ("read", 10)),
     "far_ids.svm": (f"{HUGE - 1} {HUGE - 1}:1\n0 0:1\n", ("read", 10)),

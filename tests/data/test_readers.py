@@ -142,7 +142,7 @@ def test_xmc_names_beside(tmp_path: Path) -> None:
 
 def test_xmc_more_names_than_columns_widen(tmp_path: Path) -> None:
     written(tmp_path / "label_names.txt", "a\nb\nc\nd\ne\n")
-    with pytest.warns(DataWarning, match="says 4 labels, but label_names.txt names 5"):
+    with pytest.warns(DataWarning, match="should be 4 labels, but label_names.txt names 5"):
         data = read_xmc(written(tmp_path / "a.txt", XMC))
     assert data.n_labels == 5
 

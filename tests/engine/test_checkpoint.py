@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -135,3 +136,13 @@ def test_killed_process_resumes(tmp_path, sign):
     )  # fmt: skip
     assert finished[0] >= 12
     same(resumed, fit_linear(X, T, loss="logistic", tol=1e-9, n_jobs=2))
+
+
+def test_what_a_run_killed_at_its_first_note_leaves_is_no_obstacle(tmp_path):
+    X, T = data()
+    name = f".longtail-{hashlib.sha256(b'run.json').hexdigest()[:16]}-{'0' * 16}.new"
+    (tmp_path / "c" / name).mkdir(parents=True)
+    (tmp_path / "c" / name / "run.json").write_text('{"format"')
+    fit_linear(X, T, run=Run(None, tmp_path / "c"))
+    assert not (tmp_path / "c" / name).exists()
+    assert (tmp_path / "c" / "run.json").exists()

@@ -76,3 +76,29 @@ def test_names_of_bins():
 def test_bad_bins(bins):
     with pytest.raises(ParameterError, match="bins are rising whole numbers"):
         by_frequency(np.eye(2), np.eye(2), np.eye(2), bins=bins)
+
+
+def test_counts_in_place_of_training_labels():
+    truth, scores, p = random_problem(4)
+    train, _, _ = random_problem(5, n=400)
+    L = len(p)
+    Y, S, T = label_matrix(truth, L), score_matrix(scores, L), label_matrix(train, L)
+    counts = np.asarray(T.sum(axis=0)).ravel().astype(np.int64)
+    assert by_frequency(Y, S, counts=counts).equals(by_frequency(Y, S, T))
+
+
+def test_labels_in_the_truth_alone_have_a_count_of_zero():
+    table = by_frequency([("new",), ("old",)], np.array([[0.5], [0.7]]), counts=[3], classes=["old"])
+    assert table["labels"].to_list() == [1, 1, 0, 0]
+    assert table["true"].to_list() == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("counts", [None, [1], [1, -1], [0.5, 1.0], [[1, 2]]])
+def test_odd_counts_are_refused(counts):
+    with pytest.raises(ParameterError, match="counts"):
+        by_frequency(np.eye(2), np.eye(2), counts=counts)
+
+
+def test_labels_and_counts_together_are_refused():
+    with pytest.raises(ParameterError, match="either"):
+        by_frequency(np.eye(2), np.eye(2), np.eye(2), counts=[1, 1])

@@ -1,1 +1,70 @@
-"""(in preparation)"""
+"""The command `longtail`: one file a command, on the public API.
+
+What the commands need is imported when they run, so that `longtail --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from longtail._version import __version__
+from longtail.cli._failures import INTERRUPTED, Commands, complain
+from longtail.cli.demo import demo
+from longtail.cli.evaluate import evaluate
+from longtail.cli.inspect import inspect
+from longtail.cli.methods import methods
+from longtail.cli.predict import predict
+from longtail.cli.train import train
+
+app = typer.Typer(
+    cls=Commands,
+    name="longtail",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, inspect, train, predict, evaluate, methods):
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"longtail {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def longtail(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """Classification with very many labels, most of them rare.
+
+    \b
+    Try it:            longtail demo
+    Look at a file:    longtail inspect docs.jsonl
+    Train a tagger:    longtail train docs.jsonl --to tagger
+    Use it:            longtail predict tagger new.jsonl
+    Measure it:        longtail evaluate tagger test.jsonl
+
+    Exit codes: 0 done, 1 refused (one line on stderr says why), 2 wrong usage, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line; the entry point of `longtail`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a name that the terminal cannot show
+    try:
+        app(prog_name="longtail")
+    except KeyboardInterrupt:
+        complain("Interrupted.", "")
+        sys.exit(INTERRUPTED)

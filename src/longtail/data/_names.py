@@ -50,8 +50,8 @@ def names_beside(
         )
     if len(names) > width and has_header:
         warn_of_data(
-            f"{path}: the header says {width} {what}s, but {found.name} names {len(names)}; taking "
-            f"{len(names)}"
+            f"{path}: there should be {width} {what}s, but {found.name} names {len(names)}; "
+            f"taking {len(names)}"
         )
     if what == "label":
         check_distinct(names, found)

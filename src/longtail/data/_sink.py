@@ -1,17 +1,16 @@
-"""Files written whole or not at all: to a temporary name beside the target, then renamed."""
+"""Files written whole or not at all, packed where the name says so."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from longtail.data._source import PathLike
-from longtail.errors import DataError, InputError
+from longtail.errors import DataError, InputError, ModelError
+from longtail.store import atomic_file
 
 
 @contextmanager
@@ -23,25 +22,21 @@ def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
     path = Path(path)
     if path.is_dir():
         raise DataError("this is a folder; give the name of a file in it", path=path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    if not path.parent.is_dir():
+        raise DataError(
+            f"the file cannot be written: there is no folder {path.parent}; make it first", path=path
+        )
     try:
-        raw = open(temporary, "xb")  # noqa: SIM115 - closed below, before the rename
-    except OSError as error:
-        raise DataError(f"the file cannot be written: {error.strerror}", path=path) from None
-    try:
-        with raw:
+        with atomic_file(path) as place, open(place, "wb") as raw:
             if path.suffix.lower() == ".gz":
                 with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
                     yield packed  # type: ignore[misc]
             else:
                 yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.replace(temporary, path)
     except OSError as error:
         raise DataError(f"the file cannot be written: {error.strerror}", path=path) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    except ModelError as error:
+        raise DataError(f"the file cannot be written: {error}", path=path) from None
 
 
 def as_utf8(text: str) -> bytes:

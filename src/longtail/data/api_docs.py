@@ -21,7 +21,6 @@ import os
 import pkgutil
 import re
 import sys
-import tempfile
 import warnings
 import zlib
 from collections import Counter
@@ -32,7 +31,9 @@ from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
 
+from longtail.data._sink import written_whole
 from longtail.data.dataset import Dataset
+from longtail.errors import DataError
 from longtail.labels import names_to_matrix
 
 PACKAGES = ("numpy", "scipy", "sklearn")
@@ -363,18 +364,10 @@ def _checked_labels(value: Any) -> list[str]:
 
 
 def _write_cache(path: Path, rows: list[tuple[str, list[str]]]) -> None:
-    """Write beside the target and rename; a folder that refuses is left alone."""
+    """Write the cache whole, or not at all where the folder refuses."""
     lines = [json.dumps({"format": _FORMAT, "rows": len(rows)})]
     lines += [json.dumps({"text": text, "labels": labels}) for text, labels in rows]
-    content = gzip.compress("\n".join(lines).encode(), compresslevel=6, mtime=0)
-    temporary = None
-    try:
+    with suppress(DataError, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+        with written_whole(path) as file:
+            file.write("\n".join(lines).encode())

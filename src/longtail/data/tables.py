@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from longtail.data._label_cells import (
     TableOptions,
@@ -185,6 +184,8 @@ def read_parquet(
     ...     read_parquet(file).label_sets()
     [('sea', 'sun')]
     """
+    import polars as pl
+
     options = TableOptions(text_column, labels_column, label_separator)
     path = checked_file(path)
     if not path.stat().st_size:
@@ -275,6 +276,8 @@ def write_parquet(dataset: Dataset, path: PathLike) -> None:
 
     Otherwise as `write_jsonl`; for an example see `read_parquet`.
     """
+    import polars as pl
+
     texts = _texts(dataset)
     labels = [list(row) for row in dataset.label_sets()]
     kind = pl.Int64 if dataset.classes.dtype.kind in "iu" else pl.String

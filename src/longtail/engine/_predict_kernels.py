@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
+from longtail._sparse import offer
 
 
 @kernel
@@ -24,28 +25,15 @@ def topk_rows(
 ):
     """The k best labels of rows start..stop, best first; ties go to the smaller label.
 
-    O(weights met + L + k log) a row.
+    O(weights met + L) a row, and a little for k.
     """
     n_labels = biases.shape[0]
-    k = labels.shape[1]
     total = np.empty(n_labels)
     for i in range(start, stop):
         _score(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, biases, total)
         size = 0
         for label in range(n_labels):
-            value = total[label]
-            if size == k:
-                if value <= values[i, k - 1]:
-                    continue
-                size -= 1
-            q = size
-            while q > 0 and values[i, q - 1] < value:
-                values[i, q] = values[i, q - 1]
-                labels[i, q] = labels[i, q - 1]
-                q -= 1
-            values[i, q] = value
-            labels[i, q] = label
-            size += 1
+            size = offer(labels[i], values[i], size, label, total[label])
 
 
 @kernel

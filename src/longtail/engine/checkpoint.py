@@ -79,7 +79,8 @@ class Checkpoint:
                     "version); delete that folder or name another one."
                 )
         else:
-            if any(folder.iterdir()):
+            # A run that was killed while it wrote the note leaves the store's workplace behind.
+            if any(not entry.name.startswith(".longtail-") for entry in folder.iterdir()):
                 raise CheckpointError(
                     f"{folder} is not empty and holds no checkpoints; name another folder."
                 )

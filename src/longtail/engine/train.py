@@ -269,7 +269,7 @@ def _warn(fit: LinearFit, task: LinearTask) -> None:
     left = np.flatnonzero(~fit.converged)
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems stopped after {task.max_iter} Newton steps, "
+            f"{len(left)} of {task.n_problems} problems stopped after {task.max_iter} Newton steps "
             f"up to {fit.gap[left].max():.1e} (relatively) above the optimum, the first of them "
             f"number {left[0]}; raise max_iter, scale the features or strengthen the penalty.",
             ConvergenceWarning,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longtail.errors import ParameterError
 from longtail.metrics._align import align_scores, check_k, score_blocks, training_counts
@@ -20,8 +20,9 @@ FREQUENCY_BINS = {"unseen": 0, "tail": 1, "torso": 10, "head": 100}
 def by_frequency(
     Y_true: Any,
     scores: Any,
-    Y_train: Any,
+    Y_train: Any = None,
     *,
+    counts: ArrayLike | None = None,
     bins: Mapping[str, int] | Sequence[int] = FREQUENCY_BINS,
     k: int | Sequence[int] = (1, 3, 5),
     classes: Sequence[Hashable] | None = None,
@@ -37,6 +38,9 @@ def by_frequency(
         As in `evaluate`.
     Y_train : array, sparse matrix or sequence of label collections
         The training labels, whose counts put labels into bins.
+    counts : array of shape (L,), optional
+        In place of `Y_train`: the training points of each column of the scores. Labels that occur
+        in `Y_true` alone have none.
     bins : mapping or sequence of int
         The smallest training count of each bin, by its name, or a rising sequence of them. A bin
         from 0 is put before them if there is none.
@@ -70,8 +74,13 @@ def by_frequency(
     names, starts = _checked_bins(bins)
     truth, scores, space = align_scores(Y_true, scores, classes)
     n, L = truth.shape
-    counts, _ = training_counts(Y_train, space, L)
-    bin_of_label = np.searchsorted(starts, counts, side="right") - 1
+    if (Y_train is None) == (counts is None):
+        raise ParameterError("Give either the training labels or their counts.")
+    if counts is None:
+        frequency, _ = training_counts(Y_train, space, L)
+    else:
+        frequency = _widened(counts, space.known, L)
+    bin_of_label = np.searchsorted(starts, frequency, side="right") - 1
     depth = max(1, min(int(ks.max()), L))
     predicted = np.zeros((len(starts), depth), dtype=np.int64)
     hits = np.zeros_like(predicted)
@@ -109,6 +118,16 @@ def by_frequency(
             **{name: pl.Float64 for name in table if "@" in name},
         },
     )
+
+
+def _widened(counts: ArrayLike, known: int, columns: int) -> NDArray[np.int64]:
+    """The given counts, followed by zeros for labels that the scores do not have."""
+    given = np.asarray(counts)
+    if given.shape != (known,) or given.dtype.kind not in "ui" or (given < 0).any():
+        raise ParameterError(f"counts are {known} whole numbers from 0, one a column of the scores.")
+    out = np.zeros(columns, dtype=np.int64)
+    out[:known] = given
+    return out
 
 
 def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> list[float | None]:

@@ -1,0 +1,80 @@
+"""What becomes of errors: one line on stderr and an exit code, never a traceback for what is expected.
+
+0: done. 1: refused, for a reason that the line names. 2: wrong usage. 130: interrupted. 141: whoever
+read the output stopped reading.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from longtail.errors import LongtailError
+
+REFUSED = 1
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with a sentence that says how to go on."""
+
+
+class Commands(TyperGroup):
+    """All commands, with one place for what they raise."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; turn expected errors into a line and an exit code."""
+        try:
+            with _warnings_as_lines():
+                result = super().invoke(ctx)
+                sys.stdout.flush()
+                return result
+        except LongtailError as error:
+            complain(error)
+            code = REFUSED
+        except KeyboardInterrupt as error:
+            complain(error if isinstance(error, Interrupted) else "Interrupted.", "")
+            code = INTERRUPTED
+        except BrokenPipeError:
+            _let_go_of_output()
+            code = NOBODY_READS
+        except OSError as error:
+            place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+            complain(f"{place}{error.strerror or error}")
+            code = REFUSED
+        except MemoryError:
+            complain("there is not enough memory for this; use fewer points or features.")
+            code = REFUSED
+        raise typer.Exit(code)
+
+
+def complain(what: object, kind: str = "Error: ") -> None:
+    """Say something on stderr, on one line whatever it holds."""
+    from longtail.report.safe import printable
+
+    with suppress(BrokenPipeError):
+        print(f"{kind}{printable(what)}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        complain(message, "Warning: ")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _let_go_of_output() -> None:
+    """Keep Python from complaining at its end about what it cannot write any more."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

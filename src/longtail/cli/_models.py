@@ -1,0 +1,191 @@
+"""A model as the commands use it: whatever was saved, what it wants as input, its answers in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._run import progress_bar
+from longtail.base import ExtremeClassifier, load
+from longtail.data import Dataset
+from longtail.errors import InputError, ModelError
+from longtail.labels import encode_labels, names_to_matrix, propensities
+from longtail.metrics import Evaluation, by_frequency, evaluate
+from longtail.tagger import Tagger
+
+CHUNK = 1024
+"""Points that are predicted at a time."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A saved tagger, or a classifier alone."""
+
+    estimator: Tagger | ExtremeClassifier
+
+    @classmethod
+    def load(cls, path: Path, *, jobs: int | None = None) -> Model:
+        """Read a model folder; predictions run on so many threads."""
+        estimator = load(path)
+        if not isinstance(estimator, Tagger | ExtremeClassifier):
+            raise ModelError(f"{path}: holds a {type(estimator).__name__}, which predicts nothing.")
+        model = cls(estimator)
+        if jobs is not None and hasattr(model.classifier, "n_jobs"):
+            model.classifier.set_params(n_jobs=jobs)
+        return model
+
+    @property
+    def classifier(self) -> ExtremeClassifier:
+        """The classifier proper."""
+        return self.estimator.classifier_ if isinstance(self.estimator, Tagger) else self.estimator
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The label names."""
+        return self.classifier.classes_
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether it wants texts, not features."""
+        return isinstance(self.estimator, Tagger) and self.estimator.takes_text
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether its scores can be had as probabilities."""
+        return hasattr(self.estimator, "predict_proba")
+
+    def inputs(self, data: Dataset) -> Any:
+        """What of a data set the model wants: its texts, or its features in the model's order."""
+        if self.takes_text:
+            if data.texts is None:
+                raise InputError("The model takes texts, but the data has features and no texts.")
+            return data.texts
+        if data.X is None:
+            raise InputError("The model takes features, but the data has texts and no features.")
+        names = getattr(self.estimator, "feature_names_", None)
+        if names is None or data.feature_names is None:
+            return data.aligned_to(n_features=self._n_features()).X
+        if names.tolist() != data.feature_names.tolist():
+            data = data.aligned_to(feature_names=names)
+        return data.X
+
+    def _n_features(self) -> int:
+        """Columns of the input, before the features of a tagger make others of them."""
+        first = self.estimator.features_ if isinstance(self.estimator, Tagger) else self.estimator
+        return int(first.n_features_in_)
+
+    def label_sets(self, inputs: Any) -> sp.csr_array:
+        """The label sets that the model commits to, as a matrix (n, L)."""
+        predicted = self.estimator.predict(inputs)
+        if self.classifier.label_kind_ == "names":
+            return names_to_matrix(predicted, classes=self.classes.tolist())[0]
+        if self.classifier.label_kind_ == "multiclass":
+            rows = ([name] for name in np.asarray(predicted).tolist())
+            return names_to_matrix(rows, classes=self.classes.tolist())[0]
+        return encode_labels(predicted).matrix
+
+    def counts(self) -> tuple[NDArray[np.int64], int] | None:
+        """Training points of each label and in all; None where the model does not know."""
+        if not hasattr(self.estimator, "label_counts_"):
+            return None
+        return np.asarray(self.estimator.label_counts_), int(self.estimator.n_points_)
+
+
+def chunks(inputs: Any, size: int = CHUNK) -> Iterator[Any]:
+    """Inputs, texts or rows, so many at a time."""
+    n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
+    for first in range(0, n, size):
+        yield inputs[first : first + size]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How good a model is on some data.
+
+    Attributes
+    ----------
+    evaluation : Evaluation
+        All metrics.
+    by_frequency : polars.DataFrame or None
+        Where they come from; None if the model does not know its training counts.
+    points, labels : int
+        Points measured on, and distinct labels that they have.
+    unknown_labels : int
+        Labels among them that the model does not know: it misses them all.
+    """
+
+    evaluation: Evaluation
+    by_frequency: Any
+    points: int
+    labels: int
+    unknown_labels: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """All as plain values."""
+        return {
+            "points": self.points,
+            "labels": self.labels,
+            "unknown_labels": self.unknown_labels,
+            "metrics": self.evaluation.to_dict(),
+            "by_frequency": None if self.by_frequency is None else self.by_frequency.to_dicts(),
+        }
+
+
+def measure(
+    model: Model,
+    data: Dataset,
+    *,
+    k: list[int],
+    constants: str | None = None,
+    progress: bool | None = None,
+) -> Measured:
+    """Predict a data set and compare with its labels, which are matched by name.
+
+    Parameters
+    ----------
+    model : Model
+    data : Dataset
+        With labels; those that the model does not know count as missed.
+    k : list of int
+        Ranks.
+    constants : str, optional
+        Published data set whose propensity constants are to be used.
+    progress : bool, optional
+        As in `fit`.
+    """
+    known = len(model.classes)
+    data = data.aligned_to(label_names=model.classes)
+    inputs = model.inputs(data)
+    scores, sets = [], []
+    with progress_bar(progress) as bar:
+        done = 0
+        for chunk in chunks(inputs):
+            scores.append(model.estimator.predict_topk(chunk, max(k)))
+            sets.append(model.label_sets(chunk))
+            done += scores[-1].shape[0]
+            if bar is not None:
+                bar("predicting", done, len(data))
+    top, committed = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in (scores, sets))
+    for matrix in (top, committed):
+        matrix.resize(data.Y.shape)
+    frequency = None
+    chances = None
+    counts = model.counts()
+    if counts is not None:
+        widened = np.concatenate([counts[0], np.zeros(data.n_labels - known, dtype=np.int64)])
+        chances = propensities(widened, counts[1], dataset=constants)
+        frequency = by_frequency(data.Y, top, counts=widened, k=k)
+    evaluation = evaluate(data.Y, scores=top, predicted=committed, k=k, propensities=chances)
+    return Measured(
+        evaluation=evaluation,
+        by_frequency=frequency,
+        points=len(data),
+        labels=len(np.unique(data.Y.indices)),
+        unknown_labels=data.n_labels - known,
+    )

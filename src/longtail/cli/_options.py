@@ -1,0 +1,143 @@
+"""Options that several commands have, spelt once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+
+READING = "How DATA is read"
+
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Answer with JSON on stdout.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", metavar="N")
+]
+Ranks = Annotated[
+    str, typer.Option("-k", help="Ranks to measure at, with commas.", metavar="K,...")
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv or parquet; told from the file by default.",
+        metavar="FORMAT",
+        rich_help_panel=READING,
+    ),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        help="Which part of a folder: train, test or all.", metavar="PART", rich_help_panel=READING
+    ),
+]
+TextColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Column of the texts; 'text' by default. Several are joined.",
+        metavar="NAME",
+        rich_help_panel=READING,
+    ),
+]
+LabelsColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the labels; 'labels' by default.", metavar="NAME", rich_help_panel=READING
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        help="What stands between labels in a string.", metavar="TEXT", rich_help_panel=READING
+    ),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Any other option of the reader, such as missing_value=1.",
+        metavar="NAME=VALUE",
+        rich_help_panel=READING,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a data file is to be read, as the options say it."""
+
+    format: str | None = None
+    part: str | None = None
+    text_column: list[str] | None = None
+    labels_column: str | None = None
+    label_separator: str | None = None
+    read: list[str] | None = None
+
+    def load(self, path: Path, *, usual_part: Literal["train", "test"]) -> Dataset:
+        """Read the data set; of a folder with parts the usual one, unless the options say."""
+        from longtail.data import load
+
+        return load(path, **self.arguments(path, usual_part=usual_part))
+
+    def arguments(self, path: Path, *, usual_part: Literal["train", "test"]) -> dict[str, Any]:
+        """The options as arguments of `longtail.data.load`."""
+        from longtail.data.recognise import parts_of_folder
+
+        part = self.part
+        if part is None and path.is_dir() and usual_part in parts_of_folder(path):
+            part = usual_part
+        options: dict[str, Any] = {
+            "format": self.format,
+            "part": part,
+            **_named_values(self.read or ()),
+        }
+        if self.text_column:
+            single = len(self.text_column) == 1
+            options["text_column"] = self.text_column[0] if single else self.text_column
+        for name in ("labels_column", "label_separator"):
+            if getattr(self, name) is not None:
+                options[name] = getattr(self, name)
+        return options
+
+
+def parse_ranks(text: str) -> list[int]:
+    """The ranks of `-k 1,3,5`.
+
+    Examples
+    --------
+    >>> parse_ranks("5,1")
+    [1, 5]
+    """
+    try:
+        ranks = sorted({int(word) for word in text.split(",")})
+    except ValueError:
+        ranks = [0]
+    if ranks[0] < 1:
+        raise typer.BadParameter(f"{text!r} is not a list of ranks such as 1,3,5.")
+    return ranks
+
+
+def _named_values(words: Any) -> dict[str, Any]:
+    from longtail.errors import ParameterError
+
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or name in ("path", "format", "part"):
+            raise ParameterError(f"--read takes a name=value of the reader, not {word!r}.")
+        found[name] = _number(text)
+    return found
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,155 @@
+"""Plots of what the labels look like, drawn by matplotlib without a display."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longtail import store
+from longtail.errors import MissingExtraError, ParameterError
+from longtail.labels import encode_labels, fit_power_law, label_counts
+from longtail.metrics import FREQUENCY_BINS
+from longtail.report.safe import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BLUE, _ORANGE, _GREY = "#2f6db5", "#d9822b", "#666666"
+
+
+def check_plot_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that no plot can be written to; for use before the work that makes it.
+
+    Examples
+    --------
+    >>> check_plot_target("labels.png")
+    >>> check_plot_target("labels.xyz")
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ParameterError: labels.xyz: plots are written as png, svg, pdf or jpg; end the
+    name so.
+    """
+    _figure_class()
+    if Path(path).suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
+        raise ParameterError(
+            f"{path}: plots are written as png, svg, pdf or jpg; end the name so."
+        )
+
+
+def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
+    """Points of each label, most frequent first, on logarithmic axes, with the fitted power law.
+
+    Parameters
+    ----------
+    counts : array of shape (L,)
+        Points of each label; those without a point are left out.
+    ax : matplotlib Axes
+        Where to draw.
+    """
+    used = np.sort(np.asarray(counts))[::-1]
+    used = used[used > 0]
+    ranks = np.arange(1, len(used) + 1)
+    ax.loglog(
+        ranks, used, color=_BLUE, linewidth=2, marker="o", markersize=2.5, label="labels"
+    )
+    law = fit_power_law(used)
+    if np.isfinite(law.exponent):
+        tail = used >= law.start
+        slope = -1 / (law.exponent - 1)
+        last = ranks[tail][-1]
+        x = np.array([ranks[tail][0], last], dtype=float)
+        ax.loglog(
+            x,
+            law.start * (x / last) ** slope,
+            color=_ORANGE,
+            linestyle="--",
+            label=f"power law from {law.start:,} points on, exponent {law.exponent:.2f}",
+        )
+    if len(used):
+        ax.set_ylim(0.8 * used[-1], 3 * used[0])  # the law may lie far above its own range
+        for name, border in FREQUENCY_BINS.items():
+            if used[-1] < border < used[0]:
+                ax.axhline(border, color=_GREY, linewidth=0.7, linestyle=":")
+                ax.text(ranks[0], border, f"{name}: {border}+", color=_GREY, va="bottom", size=8)
+    ax.set_xlabel("rank of the label, most frequent first")
+    ax.set_ylabel("points with the label")
+    ax.set_title("Label frequency")
+    ax.grid(True, which="major", alpha=0.25)
+    if len(used):
+        ax.legend(frameon=False)
+
+
+def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
+    """How many points have 0, 1, 2, ... labels.
+
+    Parameters
+    ----------
+    sizes : array of shape (n,)
+        Labels of each point.
+    ax : matplotlib Axes
+        Where to draw.
+    """
+    given = np.asarray(sizes)
+    largest = int(given.max(initial=0))
+    width = max(1, -(-(largest + 1) // 60))
+    points = np.bincount(given // width, minlength=largest // width + 1)
+    left = np.arange(len(points)) * width
+    ax.bar(left + (width - 1) / 2, points, width=0.85 * width, color=_BLUE)
+    if len(given):
+        mean = float(given.mean())
+        ax.axvline(mean, color=_ORANGE, linestyle="--", label=f"mean {mean:.2f}")
+        ax.legend(frameon=False)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.yaxis.get_major_locator().set_params(integer=True)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.set_xlabel("labels of the point")
+    ax.set_ylabel("points")
+    ax.set_title("Labels a point")
+    ax.grid(True, axis="y", alpha=0.25)
+    ax.set_axisbelow(True)
+
+
+def label_figure(Y: Any, *, title: str | None = None) -> Figure:
+    """Both plots side by side.
+
+    Parameters
+    ----------
+    Y : array, sparse matrix or sequence of label collections
+        Any form that `encode_labels` takes.
+    title : str, optional
+        Above both.
+
+    Examples
+    --------
+    >>> figure = label_figure([("sea", "sun"), ("sun",)], title="weather")
+    >>> [ax.get_title() for ax in figure.axes]
+    ['Label frequency', 'Labels a point']
+    """
+    matrix = encode_labels(Y).matrix
+    figure = _figure_class()(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    plot_label_frequency(label_counts(matrix), left)
+    plot_labels_per_point(np.diff(matrix.indptr), right)
+    if title is not None:
+        figure.suptitle(printable(title), parse_math=False)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure to a file, whole or not at all; the name says the format."""
+    check_plot_target(path)
+    with store.atomic_file(path) as place:
+        figure.savefig(place, format=Path(path).suffix.lower()[1:], dpi=150)
+
+
+def _figure_class() -> type[Figure]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Plots", package="matplotlib", extra="report") from None
+    return Figure
