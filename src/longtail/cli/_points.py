@@ -9,7 +9,8 @@ from typing import Any
 
 from longtail.cli._models import CHUNK, Model, chunks
 from longtail.cli._options import Reading
-from longtail.data.recognise import format_by_name, recognise
+from longtail.data import load
+from longtail.data.recognise import parts_of_folder, recognise
 from longtail.data.streaming import text_chunks
 from longtail.errors import DataError, InputError, ParameterError
 
@@ -24,15 +25,19 @@ def points_to_predict(model: Model, path: Path, reading: Reading) -> Iterator[An
     JSON lines, CSV and plain lines of text are read as they are predicted; other files are read
     whole first.
     """
-    if not model.takes_text:
-        if path == STANDARD_INPUT or reading.format == "lines":
-            raise InputError("The model takes features; texts, line by line, are not for it.")
-        return chunks(model.inputs(reading.load(path, usual_part="test")))
+    if model.takes_text:
+        return _texts(path, reading)
+    if path == STANDARD_INPUT or reading.format == "lines":
+        raise InputError("The model takes features; give a file with features, not lines of text.")
+    return chunks(model.inputs(reading.load(path, usual_part="test")))
+
+
+def _texts(path: Path, reading: Reading) -> Iterator[list[str]]:
     columns = reading.text_column or ["text"]
     if path == STANDARD_INPUT:
         if reading.format not in (None, *_STREAMED):
             raise ParameterError(
-                f"From standard input come {', '.join(_STREAMED)}, not {reading.format}."
+                f"Standard input holds {', '.join(_STREAMED)}, not {reading.format}."
             )
         size = 1 if sys.stdin.isatty() else CHUNK
         return text_chunks(
@@ -41,42 +46,38 @@ def points_to_predict(model: Model, path: Path, reading: Reading) -> Iterator[An
             text_column=columns,
             size=size,
         )
-    format = reading.format or (None if path.is_dir() else _format_of_texts(path))
-    if format in _STREAMED and not path.is_dir() and not reading.read:
-        return text_chunks(path, format=format, text_column=columns, size=CHUNK)  # type: ignore[arg-type]
-    if format == "lines":
-        raise ParameterError(f"Lines of text are read from a file without options, not {path}.")
-    return chunks(model.inputs(_unlabelled(path, reading)))
+    file = _file_of_part(path, reading.part)
+    format = reading.format or _format_of_texts(file)
+    if format in _STREAMED and not reading.read:
+        return text_chunks(file, format=format, text_column=columns, size=CHUNK)  # type: ignore[arg-type]
+    options = {**reading.arguments(file, usual_part="test"), "part": None, "labels_column": None}
+    return chunks(load(file, **options).texts)
 
 
-def _format_of_texts(path: Path) -> str:
-    """The format of a file with texts; a text file is one text a line unless it looks different."""
-    by_name = format_by_name(path)
-    if by_name is not None:
-        return by_name
+def _file_of_part(path: Path, part: str | None) -> Path:
+    if not path.is_dir():
+        if part is not None:
+            raise ParameterError(f"--part is for folders; {path} is a file.")
+        return path
+    parts = parts_of_folder(path)
+    wanted = part or ("test" if "test" in parts else next(iter(parts)))
+    if wanted not in parts:
+        found = ", ".join(each.file.name for each in parts.values())
+        raise DataError(f"there is no {wanted} part here to predict, only {found}", path=path)
+    return parts[wanted].file
+
+
+def _format_of_texts(file: Path) -> str:
+    """The format of a file with texts; what looks like nothing else is one text a line."""
     try:
-        found = recognise(path)
+        found = recognise(file)
     except DataError as error:
         if "cannot be told" not in error.reason:
             raise
         return "lines"
-    if found == "xmc":
-        raise InputError(
-            f"The model takes texts, but {path} looks like features in XMC format; if its lines are "
-            "texts, say --format lines."
-        )
-    return "lines" if found == "svmlight" else found
-
-
-def _unlabelled(path: Path, reading: Reading) -> Any:
-    """A data set whose labels, if it has any, nobody asks for."""
-    from longtail.data import load
-
-    options = reading.arguments(path, usual_part="test")
-    if reading.labels_column is None:
-        options["labels_column"] = None
-    try:
-        return load(path, **options)
-    except ParameterError:
-        options.pop("labels_column")  # features always come with labels
-        return load(path, **options)
+    if found in ("jsonl", "csv", "parquet"):
+        return found
+    raise InputError(
+        f"The model takes texts, but {file} looks like features ({found}); if its lines are texts, "
+        "say --format lines."
+    )

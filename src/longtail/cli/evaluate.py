@@ -1,0 +1,97 @@
+"""`longtail evaluate`: how good a model is on labelled data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longtail.cli._options import (
+    Format,
+    Jobs,
+    Json,
+    LabelsColumn,
+    LabelSeparator,
+    Part,
+    Quiet,
+    Ranks,
+    Read,
+    Reading,
+    TextColumn,
+    parse_ranks,
+)
+
+if TYPE_CHECKING:
+    from longtail.cli._models import Measured
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="DATA", help="Labelled data; of a folder, its test part."),
+    ],
+    k: Ranks = "1,3,5",
+    constants: Annotated[
+        str | None,
+        typer.Option(
+            "--propensity-constants",
+            help="Published data set whose constants to use, such as Amazon-670K.",
+            metavar="NAME",
+        ),
+    ] = None,
+    jobs: Jobs = -1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    format: Format = None,
+    part: Part = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+    label_separator: LabelSeparator = None,
+    read: Read = None,
+) -> None:
+    """Measure a model on labelled data.
+
+    Labels are matched by name; those that the model does not know count as missed. Propensities
+    come from the training counts that the model keeps.
+
+    \b
+    Example:  longtail evaluate tagger test.jsonl
+              longtail evaluate tagger test.jsonl -k 1,3,5,10 --json
+    """
+    from longtail.cli._models import Model, measure
+    from longtail.cli._output import console, print_json
+
+    ranks = parse_ranks(k)
+    loaded = Model.load(model, jobs=jobs)
+    reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    points = reading.load(data, usual_part="test")
+    measured = measure(
+        loaded, points, k=ranks, constants=constants, progress=False if quiet else None
+    )
+    if as_json:
+        print_json({"model": str(model), "data": str(data), **measured.to_dict()})
+        return
+    print_measured(measured, f"{model} on {data}", console())
+
+
+def print_measured(measured: Measured, title: str, screen: object) -> None:
+    """Both tables, and what has to be said about labels that the model does not know."""
+    from rich.console import Console
+
+    from longtail.report import evaluation_table, frequency_table
+
+    assert isinstance(screen, Console)
+    heading = f"{title}: {measured.points:,} points, {measured.labels:,} labels"
+    screen.print(evaluation_table(measured.evaluation, heading))
+    if measured.by_frequency is not None:
+        title = "By training points of the label, %"
+        screen.print(frequency_table(measured.by_frequency, title))
+    else:
+        screen.print("The model does not know its training counts, so there is no PSP.")
+    if measured.unknown_labels:
+        screen.print(
+            f"{measured.unknown_labels:,} of the labels are unknown to the model and count as "
+            "missed."
+        )

@@ -1,0 +1,197 @@
+"""`longtail inspect`: what a data file, or a model folder, holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli._options import (
+    Format,
+    Json,
+    LabelsColumn,
+    LabelSeparator,
+    Part,
+    Quiet,
+    Read,
+    Reading,
+    TextColumn,
+)
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+
+
+def inspect(
+    path: Annotated[
+        Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a model folder.")
+    ],
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the label frequencies to a png, svg, pdf or jpg.", metavar="FILE"),
+    ] = None,
+    graph: Annotated[bool, typer.Option(help="Whether to look at the label graph.")] = True,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    format: Format = None,
+    part: Part = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+    label_separator: LabelSeparator = None,
+    read: Read = None,
+) -> None:
+    """Show size, tail and label graph of a data set; or what a model is.
+
+    \b
+    Example:  longtail inspect docs.jsonl --plot labels.png
+              longtail inspect tagger
+    """
+    from longtail import store
+    from longtail.cli._output import remark
+
+    if store.is_model(path):
+        _inspect_model(path, as_json)
+        return
+    if plot is not None:
+        from longtail.report.plots import check_plot_target
+
+        check_plot_target(plot)
+    reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    data = reading.load(path, usual_part="train")
+    _inspect_data(data, path, graph, as_json)
+    if plot is not None:
+        from longtail.report.plots import label_figure, save_figure
+
+        title = f"{data.name or path.name}: {len(data):,} points, {data.n_labels:,} labels"
+        save_figure(label_figure(data.Y, title=title), plot)
+        remark(f"The plot is in {plot}.", quiet=quiet)
+
+
+def _inspect_data(data: Dataset, path: Path, with_graph: bool, as_json: bool) -> None:
+    from longtail.cli._output import console, print_json
+    from longtail.labels import tail_statistics
+    from longtail.report import describe_graph, facts_table, hubs_table, tail_table
+
+    sizes = _sizes(data)
+    tail = tail_statistics(data.Y)
+    graph = describe_graph(data.Y, data.classes) if with_graph else None
+    if as_json:
+        print_json(
+            {
+                "data": str(path),
+                "name": data.name,
+                **sizes,
+                "tail": tail.to_dict(),
+                "graph": None if graph is None else graph.to_dict(),
+            }
+        )
+        return
+    screen = console()
+    screen.print(facts_table(_in_words(sizes), f"{data.name or path.name}"))
+    screen.print()
+    screen.print(tail_table(tail, "Labels"))
+    if graph is not None:
+        facts = {
+            "Components": f"{graph.components:,}, the largest with {graph.largest:,} labels",
+            "Labels that occur alone": f"{graph.isolated:,}",
+            "Labels a label occurs with": f"{graph.mean_neighbours:,.1f} on average",
+            "Algebraic connectivity": f"{graph.connectivity:.4f} (of the largest component)",
+        }
+        screen.print()
+        screen.print(facts_table(facts, "Label graph"))
+        if graph.hubs:
+            screen.print()
+            screen.print(hubs_table(graph, "Hubs: labels that occur with the most others"))
+
+
+def _sizes(data: Dataset) -> dict[str, Any]:
+    n = max(len(data), 1)
+    sizes: dict[str, Any] = {"points": len(data), "labels": data.n_labels}
+    if data.X is not None:
+        sizes["features"] = data.n_features
+        sizes["features_per_point"] = data.X.nnz / n
+        sizes["smallest_value"] = float(data.X.data.min()) if data.X.nnz else None
+        sizes["largest_value"] = float(data.X.data.max()) if data.X.nnz else None
+    if data.texts is not None:
+        sizes["words_per_text"] = sum(len(text.split()) for text in data.texts) / n
+        sizes["empty_texts"] = sum(not text.strip() for text in data.texts)
+    return sizes
+
+
+def _in_words(sizes: dict[str, Any]) -> dict[str, str]:
+    facts = {"Points": f"{sizes['points']:,}"}
+    if "features" in sizes:
+        facts["Features"] = f"{sizes['features']:,}, {sizes['features_per_point']:,.1f} a point"
+        if sizes["smallest_value"] is not None:
+            facts["Values"] = f"from {sizes['smallest_value']:.4g} to {sizes['largest_value']:.4g}"
+    if "words_per_text" in sizes:
+        empty = f", {sizes['empty_texts']:,} empty" if sizes["empty_texts"] else ""
+        facts["Texts"] = f"{sizes['words_per_text']:,.1f} words on average{empty}"
+    return facts
+
+
+def _inspect_model(path: Path, as_json: bool) -> None:
+    from longtail import store
+    from longtail.cli._models import Model
+    from longtail.cli._output import console, print_json
+    from longtail.report import facts_table
+
+    described = store.read_meta(path)
+    model = Model.load(path)
+    classifier = model.classifier
+    weights = getattr(classifier, "weights_", None)
+    counts = model.counts()
+    facts: dict[str, Any] = {
+        "model": str(path),
+        "method": classifier.method,
+        "class": described.class_name,
+        "takes": "texts" if model.takes_text else "features",
+        "labels": len(model.classes),
+        "features": classifier.n_features_in_,
+        "training points": None if counts is None else counts[1],
+        "weights": None if weights is None else weights.nnz,
+        "bytes": sum(described.files.values()),
+        "format": described.format,
+        "parameters": classifier.get_params(deep=False),
+        "notes": described.meta,
+        "versions": described.versions,
+    }
+    if as_json:
+        print_json(facts)
+        return
+    screen = console()
+    screen.print(facts_table(_model_in_words(facts), f"{path}: whole and unaltered"))
+    for title in ("parameters", "notes", "versions"):
+        if facts[title]:
+            screen.print()
+            screen.print(facts_table(_flat(facts[title]), title.capitalize()))
+
+
+def _model_in_words(facts: dict[str, Any]) -> dict[str, str]:
+    words = {
+        "Method": f"{facts['method']} ({facts['class'].rpartition('.')[2]})",
+        "Takes": facts["takes"],
+        "Labels": f"{facts['labels']:,}",
+        "Features": f"{facts['features']:,}",
+    }
+    if facts["training points"] is not None:
+        words["Training points"] = f"{facts['training points']:,}"
+    if facts["weights"] is not None:
+        words["Stored weights"] = f"{facts['weights']:,}"
+    words["Size"] = f"{facts['bytes'] / 1e6:,.1f} MB, format {facts['format']}"
+    return words
+
+
+def _flat(table: dict[str, Any]) -> dict[str, Any]:
+    """A table within a table as one line of `name value` pairs."""
+    return {
+        name: ", ".join(f"{key} {_short(each)}" for key, each in value.items())
+        if isinstance(value, dict)
+        else _short(value)
+        for name, value in table.items()
+    }
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.4g}" if isinstance(value, float) else value

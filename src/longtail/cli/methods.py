@@ -1,0 +1,89 @@
+"""`longtail methods`: what there is, with papers; the parameters of one method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli._options import Json
+
+if TYPE_CHECKING:
+    from longtail.methods import Method
+
+
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="A method, to see its parameters.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the methods, or the parameters of one.
+
+    \b
+    Example:  longtail methods
+              longtail methods dismec
+    """
+    from longtail import methods as registry
+
+    if name is None:
+        _list(registry.methods(), as_json)
+    else:
+        _show(registry.find_method(name), as_json)
+
+
+def _list(known: dict[str, Method], as_json: bool) -> None:
+    from rich.table import Table
+
+    from longtail.cli._output import console, print_json
+
+    if as_json:
+        print_json([_described(method) for method in known.values()])
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in ("method", "what it is", "class", "paper"):
+        table.add_column(heading, overflow="fold")
+    for method in known.values():
+        table.add_row(method.name, method.summary, method.estimator.__name__, method.paper)
+    console().print(table)
+
+
+def _show(method: Method, as_json: bool) -> None:
+    from longtail.cli._docstrings import parameter_docs
+    from longtail.cli._output import console, print_json
+
+    docs = parameter_docs(method.estimator)
+    described = _described(method)
+    described["parameters"] = [
+        {
+            "name": parameter.name,
+            "type": docs[parameter.name].kind if parameter.name in docs else "",
+            "default": parameter.default,
+            "about": docs[parameter.name].about if parameter.name in docs else "",
+        }
+        for parameter in method.parameters.values()
+    ]
+    if as_json:
+        print_json(described)
+        return
+    screen = console()
+    screen.print(f"{method.name}: {method.summary}")
+    screen.print(f"longtail.{method.wing}.{method.estimator.__name__}; {method.paper}")
+    screen.print()
+    for parameter in described["parameters"]:
+        screen.print(
+            f"  --set {parameter['name']}={parameter['default']}", style="bold", soft_wrap=True
+        )
+        from rich.padding import Padding
+
+        about = f"{parameter['type']}. {parameter['about']}" if parameter["about"] else "(no text)"
+        screen.print(Padding(about, (0, 0, 0, 6)))
+
+
+def _described(method: Method) -> dict[str, Any]:
+    return {
+        "method": method.name,
+        "class": f"longtail.{method.wing}.{method.estimator.__name__}",
+        "summary": method.summary,
+        "paper": method.paper,
+    }

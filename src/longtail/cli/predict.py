@@ -1,0 +1,117 @@
+"""`longtail predict`: labels for new points, as JSON lines."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli._options import Format, Jobs, Part, Quiet, Read, Reading, TextColumn
+
+if TYPE_CHECKING:
+    from longtail.cli._models import Model
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Points to predict: any data file; for texts also one text a line; - for standard "
+            "input.",
+        ),
+    ],
+    k: Annotated[int, typer.Option("-k", min=1, help="Labels a point, at most.")] = 5,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Only labels that score at least so much.", metavar="X"),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Probabilities as scores, where the method has them.")
+    ] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Write to this file, whole or not at all; .gz is packed.", metavar="FILE"),
+    ] = None,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    format: Format = None,
+    part: Part = None,
+    text_column: TextColumn = None,
+    read: Read = None,
+) -> None:
+    """Predict the labels of new points.
+
+    Writes a line {"labels": [names], "scores": [numbers]} for each point, best label first, in the
+    order of the input.
+
+    \b
+    Example:  longtail predict tagger new.jsonl -k 3
+              echo "sparse matrix product" | longtail predict tagger -
+    """
+    from longtail.cli._models import Model
+    from longtail.cli._output import write_json
+    from longtail.cli._points import points_to_predict
+    from longtail.errors import ParameterError
+
+    loaded = Model.load(model, jobs=jobs)
+    if proba and not loaded.has_probabilities:
+        raise ParameterError(
+            f"{loaded.classifier.method} has no probabilities; leave out --proba, or train a method "
+            "that has them, such as br."
+        )
+    if proba and threshold is not None and not 0 <= threshold < 1:
+        raise ParameterError(f"A probability threshold lies between 0 and 1, not at {threshold}.")
+    reading = Reading(format, part, text_column, read=read)
+    from longtail._run import progress_bar
+
+    with _output(to) as stream, progress_bar(False if quiet or to is None else None) as bar:
+        done = 0
+        for chunk in points_to_predict(loaded, data, reading):
+            for record in _records(loaded, chunk, k, threshold, proba):
+                write_json(record, stream)
+                done += 1
+            stream.flush()
+            if bar is not None:
+                bar("predicting", done, done)
+
+
+def _records(
+    model: Model, chunk: Any, k: int, threshold: float | None, proba: bool
+) -> Iterator[dict[str, Any]]:
+    from longtail import ranked
+
+    if proba:
+        options = {} if threshold is None else {"threshold": threshold}
+        scores = model.estimator.predict_proba(chunk, **options)  # type: ignore[union-attr]
+    else:
+        scores = model.estimator.predict_topk(chunk, k)
+    columns, values = ranked(scores, min(k, len(model.classes)))
+    names = model.classes
+    for row, of_row in zip(columns, values, strict=True):
+        kept = row >= 0
+        if threshold is not None:
+            kept &= of_row >= threshold
+        yield {"labels": names[row[kept]].tolist(), "scores": of_row[kept].tolist()}
+
+
+@contextmanager
+def _output(to: Path | None) -> Iterator[IO[bytes]]:
+    if to is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    from longtail import store
+
+    with store.atomic_file(to) as place, open(place, "wb") as file:
+        if to.suffix.lower() == ".gz":
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                yield packed  # type: ignore[misc]
+        else:
+            yield file
