@@ -183,6 +183,20 @@ class Tagger(StoredEstimator):
         """Share of the inputs whose label set is predicted exactly."""
         return self.classifier_.score(self.transform(inputs), Y)
 
+    def _to_state(self) -> dict[str, Any]:
+        """As for every estimator, but the features only once: as they were fitted."""
+        state = super()._to_state()
+        state["parameters"]["features"] = None
+        state["features_given"] = self.features is not None
+        return state
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        tagger = super()._from_state(state)
+        if state.get("features_given") is True and hasattr(tagger, "features_"):
+            tagger.features = clone(tagger.features_)
+        return tagger
+
 
 def _is_matrix(inputs: Any) -> bool:
     if sp.issparse(inputs):

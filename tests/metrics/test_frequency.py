@@ -88,7 +88,9 @@ def test_counts_in_place_of_training_labels():
 
 
 def test_labels_in_the_truth_alone_have_a_count_of_zero():
-    table = by_frequency([("new",), ("old",)], np.array([[0.5], [0.7]]), counts=[3], classes=["old"])
+    table = by_frequency(
+        [("new",), ("old",)], np.array([[0.5], [0.7]]), counts=[3], classes=["old"]
+    )
     assert table["labels"].to_list() == [1, 1, 0, 0]
     assert table["true"].to_list() == [1, 1, 0, 0]
 

@@ -25,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (demo, inspect, train, predict, evaluate, methods):
@@ -47,12 +47,15 @@ def longtail(
 ) -> None:
     """Classification with very many labels, most of them rare.
 
-    \b
-    Try it:            longtail demo
-    Look at a file:    longtail inspect docs.jsonl
-    Train a tagger:    longtail train docs.jsonl --to tagger
-    Use it:            longtail predict tagger new.jsonl
-    Measure it:        longtail evaluate tagger test.jsonl
+    Example:
+
+    ```text
+    longtail demo                                 try it on built-in data
+    longtail inspect docs.jsonl                   look at a file
+    longtail train docs.jsonl --to tagger         train a tagger on it
+    longtail predict tagger new.jsonl             use it
+    longtail evaluate tagger test.jsonl           measure it
+    ```
 
     Exit codes: 0 done, 1 refused (one line on stderr says why), 2 wrong usage, 130 interrupted.
     """

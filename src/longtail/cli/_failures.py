@@ -1,7 +1,7 @@
-"""What becomes of errors: one line on stderr and an exit code, never a traceback for what is expected.
+"""What becomes of errors: one line on stderr and an exit code; no traceback for the expected.
 
-0: done. 1: refused, for a reason that the line names. 2: wrong usage. 130: interrupted. 141: whoever
-read the output stopped reading.
+0: done. 1: refused, for a reason that the line names. 2: wrong usage. 130: interrupted. 141:
+whoever read the output stopped reading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longtail.errors import LongtailError
+from longtail.errors import LongtailError, LongtailWarning
 
 REFUSED = 1
 INTERRUPTED = 130
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
 
 def complain(what: object, kind: str = "Error: ") -> None:
     """Say something on stderr, on one line whatever it holds."""
-    from longtail.report.safe import printable
+    from longtail.report import printable
 
     with suppress(BrokenPipeError):
         print(f"{kind}{printable(what)}", file=sys.stderr, flush=True)
@@ -70,6 +70,7 @@ def _warnings_as_lines() -> Iterator[None]:
         complain(message, "Warning: ")
 
     with warnings.catch_warnings():
+        warnings.simplefilter("always", LongtailWarning)
         warnings.showwarning = show  # type: ignore[assignment]
         yield
 

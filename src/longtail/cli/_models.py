@@ -1,4 +1,4 @@
-"""A model as the commands use it: whatever was saved, what it wants as input, its answers in chunks."""
+"""A model as the commands use it: what it wants as input, its answers in chunks, how good it is."""
 
 from __future__ import annotations
 
@@ -159,6 +159,8 @@ def measure(
     progress : bool, optional
         As in `fit`.
     """
+    if not len(data):
+        raise InputError("There is no point to measure on; give data with at least one.")
     known = len(model.classes)
     data = data.aligned_to(label_names=model.classes)
     inputs = model.inputs(data)

@@ -13,20 +13,17 @@ if TYPE_CHECKING:
 
 READING = "How DATA is read"
 
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON on stdout.")]
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", metavar="N")
-]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", metavar="N")]
 Ranks = Annotated[
     str, typer.Option("-k", help="Ranks to measure at, with commas.", metavar="K,...")
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv or parquet; told from the file by default.",
+        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv or parquet; by default told from the "
+        "file.",
         metavar="FORMAT",
         rich_help_panel=READING,
     ),

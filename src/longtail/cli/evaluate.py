@@ -56,9 +56,12 @@ def evaluate(
     Labels are matched by name; those that the model does not know count as missed. Propensities
     come from the training counts that the model keeps.
 
-    \b
-    Example:  longtail evaluate tagger test.jsonl
-              longtail evaluate tagger test.jsonl -k 1,3,5,10 --json
+    Example:
+
+    ```text
+    longtail evaluate tagger test.jsonl
+    longtail evaluate tagger test.jsonl -k 1,3,5,10 --json
+    ```
     """
     from longtail.cli._models import Model, measure
     from longtail.cli._output import console, print_json
@@ -91,7 +94,6 @@ def print_measured(measured: Measured, title: str, screen: object) -> None:
     else:
         screen.print("The model does not know its training counts, so there is no PSP.")
     if measured.unknown_labels:
-        screen.print(
-            f"{measured.unknown_labels:,} of the labels are unknown to the model and count as "
-            "missed."
-        )
+        n = measured.unknown_labels
+        which = "1 label is" if n == 1 else f"{n:,} labels are"
+        screen.print(f"{which} unknown to the model and counted as missed.")

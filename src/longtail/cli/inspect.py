@@ -43,9 +43,12 @@ def inspect(
 ) -> None:
     """Show size, tail and label graph of a data set; or what a model is.
 
-    \b
-    Example:  longtail inspect docs.jsonl --plot labels.png
-              longtail inspect tagger
+    Example:
+
+    ```text
+    longtail inspect docs.jsonl --plot labels.png
+    longtail inspect tagger
+    ```
     """
     from longtail import store
     from longtail.cli._output import remark
@@ -54,14 +57,14 @@ def inspect(
         _inspect_model(path, as_json)
         return
     if plot is not None:
-        from longtail.report.plots import check_plot_target
+        from longtail.report import check_plot_target
 
         check_plot_target(plot)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     data = reading.load(path, usual_part="train")
     _inspect_data(data, path, graph, as_json)
     if plot is not None:
-        from longtail.report.plots import label_figure, save_figure
+        from longtail.report import label_figure, save_figure
 
         title = f"{data.name or path.name}: {len(data):,} points, {data.n_labels:,} labels"
         save_figure(label_figure(data.Y, title=title), plot)

@@ -20,9 +20,12 @@ def methods(
 ) -> None:
     """List the methods, or the parameters of one.
 
-    \b
-    Example:  longtail methods
-              longtail methods dismec
+    Example:
+
+    ```text
+    longtail methods
+    longtail methods dismec
+    ```
     """
     from longtail import methods as registry
 
@@ -40,15 +43,17 @@ def _list(known: dict[str, Method], as_json: bool) -> None:
     if as_json:
         print_json([_described(method) for method in known.values()])
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("method", "what it is", "class", "paper"):
-        table.add_column(heading, overflow="fold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
     for method in known.values():
-        table.add_row(method.name, method.summary, method.estimator.__name__, method.paper)
+        table.add_row(method.name, method.summary, method.paper)
     console().print(table)
 
 
 def _show(method: Method, as_json: bool) -> None:
+    from rich.padding import Padding
+
     from longtail.cli._docstrings import parameter_docs
     from longtail.cli._output import console, print_json
 
@@ -74,8 +79,6 @@ def _show(method: Method, as_json: bool) -> None:
         screen.print(
             f"  --set {parameter['name']}={parameter['default']}", style="bold", soft_wrap=True
         )
-        from rich.padding import Padding
-
         about = f"{parameter['type']}. {parameter['about']}" if parameter["about"] else "(no text)"
         screen.print(Padding(about, (0, 0, 0, 6)))
 

@@ -37,7 +37,9 @@ def predict(
     ] = False,
     to: Annotated[
         Path | None,
-        typer.Option(help="Write to this file, whole or not at all; .gz is packed.", metavar="FILE"),
+        typer.Option(
+            help="Write to this file, whole or not at all; .gz is packed.", metavar="FILE"
+        ),
     ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -51,9 +53,12 @@ def predict(
     Writes a line {"labels": [names], "scores": [numbers]} for each point, best label first, in the
     order of the input.
 
-    \b
-    Example:  longtail predict tagger new.jsonl -k 3
-              echo "sparse matrix product" | longtail predict tagger -
+    Example:
+
+    ```text
+    longtail predict tagger new.jsonl -k 3
+    echo "sparse matrix product" | longtail predict tagger -
+    ```
     """
     from longtail.cli._models import Model
     from longtail.cli._output import write_json
@@ -63,8 +68,8 @@ def predict(
     loaded = Model.load(model, jobs=jobs)
     if proba and not loaded.has_probabilities:
         raise ParameterError(
-            f"{loaded.classifier.method} has no probabilities; leave out --proba, or train a method "
-            "that has them, such as br."
+            f"{loaded.classifier.method} has no probabilities; leave out --proba, or train a "
+            "method that has them, such as br."
         )
     if proba and threshold is not None and not 0 <= threshold < 1:
         raise ParameterError(f"A probability threshold lies between 0 and 1, not at {threshold}.")
@@ -79,7 +84,7 @@ def predict(
                 done += 1
             stream.flush()
             if bar is not None:
-                bar("predicting", done, done)
+                bar("predicting", done, None)  # type: ignore[arg-type] # nobody knows the end
 
 
 def _records(

@@ -119,14 +119,17 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return scale(X, getattr(self, "idf_", None), self.damping, self.norm, X.dtype)
 
     def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
+        try:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+            )
+        except ValueError as error:
+            raise InputError(" ".join(str(error).split())) from None
         X = as_csr(X)
         if not np.isfinite(X.data).all():
             what = "NaN" if np.isnan(X.data).any() else "infinity"

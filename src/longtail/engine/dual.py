@@ -57,6 +57,11 @@ class _Problem:
     seconds: float = 0.0
 
 
+def dual_bytes(task: LinearTask) -> int:
+    """Working memory of one problem in a block: its column of weights, twice, and its scores."""
+    return 8 * (task.n_points + 2 * (task.n_features + 1))
+
+
 def solve_dual(
     task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
 ) -> list[Solution]:

@@ -97,8 +97,8 @@ def _scores(task: LinearTask, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(scores.T)
 
 
-def bytes_a_problem(task: LinearTask) -> int:
-    """Working memory of one problem in a block."""
+def newton_bytes(task: LinearTask) -> int:
+    """Working memory of one problem in a block: some seven columns of points and of weights."""
     return 8 * (7 * task.n_points + 7 * (task.n_features + 1))
 
 

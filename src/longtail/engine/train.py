@@ -15,12 +15,13 @@ from longtail._run import Run
 from longtail.engine._matrix_kernels import scatter_columns
 from longtail.engine._solution import Solution, Stopped
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.dual import solve_dual
+from longtail.engine.dual import dual_bytes, solve_dual
 from longtail.engine.executor import run_threads
-from longtail.engine.newton import bytes_a_problem, solve_newton
+from longtail.engine.newton import newton_bytes, solve_newton
 from longtail.engine.problem import LinearTask, make_task
 from longtail.errors import ConvergenceWarning, ParameterError
 
+SOLVERS = {"squared_hinge": (solve_dual, dual_bytes), "logistic": (solve_newton, newton_bytes)}
 BLOCK = 32  # problems that look at X together
 BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 REPORT = {"objective": float, "gap": float, "iterations": int, "converged": bool, "seconds": float}
@@ -103,8 +104,8 @@ def fit_linear(
     dtype : dtype
         Of the stored weights.
     block_size : int, optional
-        Problems a block, the unit of work and of checkpoints; bounds the working memory of a
-        thread to about 60·block_size·(N + D) bytes. The result does not depend on it.
+        Problems a block, the unit of work and of checkpoints. By default 32, or fewer where the
+        dense arrays of a block would exceed 256 MB. The result does not depend on it.
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
@@ -175,6 +176,7 @@ def _block_size(task: LinearTask, wanted: int | None) -> int:
         if wanted < 1:
             raise ParameterError(f"block_size must be at least 1, not {wanted!r}.")
         return int(wanted)
+    _, bytes_a_problem = SOLVERS[task.loss]
     return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem(task)))
 
 
@@ -191,7 +193,7 @@ def _solve(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
     """Solve a block: trivial problems at once, the others by the solver that fits the loss."""
     counts = np.diff(task.targets.indptr)[problems]
     real = problems[counts > 0]
-    solver = solve_dual if task.loss == "squared_hinge" else solve_newton
+    solver, _ = SOLVERS[task.loss]
     solved = dict(zip(real.tolist(), solver(task, real, stop) if len(real) else [], strict=True))
     return [solved[p] if p in solved else _without_positives(task) for p in problems.tolist()]
 

@@ -124,7 +124,9 @@ def _widened(counts: ArrayLike, known: int, columns: int) -> NDArray[np.int64]:
     """The given counts, followed by zeros for labels that the scores do not have."""
     given = np.asarray(counts)
     if given.shape != (known,) or given.dtype.kind not in "ui" or (given < 0).any():
-        raise ParameterError(f"counts are {known} whole numbers from 0, one a column of the scores.")
+        raise ParameterError(
+            f"counts are {known} whole numbers from 0, one a column of the scores."
+        )
     out = np.zeros(columns, dtype=np.int64)
     out[:known] = given
     return out

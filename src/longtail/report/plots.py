@@ -36,9 +36,7 @@ def check_plot_target(path: str | os.PathLike[str]) -> None:
     """
     _figure_class()
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
-        raise ParameterError(
-            f"{path}: plots are written as png, svg, pdf or jpg; end the name so."
-        )
+        raise ParameterError(f"{path}: plots are written as png, svg, pdf or jpg; end the name so.")
 
 
 def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
@@ -54,9 +52,7 @@ def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
     used = np.sort(np.asarray(counts))[::-1]
     used = used[used > 0]
     ranks = np.arange(1, len(used) + 1)
-    ax.loglog(
-        ranks, used, color=_BLUE, linewidth=2, marker="o", markersize=2.5, label="labels"
-    )
+    ax.loglog(ranks, used, color=_BLUE, linewidth=2, marker="o", markersize=2.5, label="labels")
     law = fit_power_law(used)
     if np.isfinite(law.exponent):
         tail = used >= law.start
@@ -94,6 +90,8 @@ def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
     ax : matplotlib Axes
         Where to draw.
     """
+    from matplotlib.ticker import MaxNLocator
+
     given = np.asarray(sizes)
     largest = int(given.max(initial=0))
     width = max(1, -(-(largest + 1) // 60))
@@ -104,8 +102,8 @@ def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
         mean = float(given.mean())
         ax.axvline(mean, color=_ORANGE, linestyle="--", label=f"mean {mean:.2f}")
         ax.legend(frameon=False)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.yaxis.get_major_locator().set_params(integer=True)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     ax.set_xlabel("labels of the point")
     ax.set_ylabel("points")

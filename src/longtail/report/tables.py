@@ -56,9 +56,9 @@ def evaluation_table(evaluation: Evaluation, title: str | None = None) -> Render
     >>> from rich.console import Console
     >>> Console(width=60).print(evaluation_table(Evaluation({"P@1": 0.5, "P@3": 0.25})))
     <BLANKLINE>
-      %           @1      @3
-     ─────────────────────────────────
-      P        50.00   25.00   precision
+      %      @1      @3
+     ───────────────────────────────
+      P   50.00   25.00   precision
     <BLANKLINE>
     """
     grid: dict[str, dict[str, float]] = {}
@@ -72,47 +72,52 @@ def evaluation_table(evaluation: Evaluation, title: str | None = None) -> Render
     parts: list[RenderableType] = []
     if grid:
         ks = list(dict.fromkeys(k for row in grid.values() for k in row))
-        table = _table(title, "%", *(f">@{k}" for k in ks), "")
+        table = _table("%", *(f">@{k}" for k in ks), "")
         for metric, row in grid.items():
             cells = [_percent(row.get(k)) for k in ks]
             table.add_row(metric, *cells, Text(RANKING_NAMES.get(metric, ""), style="dim"))
         parts.append(table)
     if others:
-        table = _table(None if grid else title, "Of the label sets, %", ">")
+        table = _table("Of the label sets, %", ">")
         for name, value in others.items():
             shown = f"{value:.3g}" if name == "hamming_loss" else _percent(value)
             table.add_row(SET_NAMES.get(name, name), shown)
         parts.append(table)
-    return Group(*parts)
+    return _titled(title, *parts)
 
 
-def frequency_table(frame: pl.DataFrame, title: str | None = None) -> Table:
+def frequency_table(frame: pl.DataFrame, title: str | None = None) -> RenderableType:
     """Where the right answers come from, as `longtail.metrics.by_frequency` gives it, in percent.
+
+    Bins without a label are left out.
 
     Examples
     --------
     >>> from longtail.metrics import by_frequency
     >>> table = frequency_table(by_frequency([[1, 0]], [[0.9, 0.1]], [[1, 0], [1, 1]], k=1))
     >>> table.row_count
-    4
+    1
     """
     measures = [name for name in frame.columns if name.startswith(("P@", "R@"))]
     measures.sort(key=lambda name: name[0])
-    table = _table(title, "Labels", ">points", ">labels", ">true", *(f">{m}" for m in measures))
+    table = _table("Bin", ">points", ">labels", ">true", *(f">{m}" for m in measures))
+    table.padding = (0, 1, 0, 0)
     for row in frame.iter_rows(named=True):
+        if not (row["labels"] or row["true"]):
+            continue
         low, high = row["from"], row["to"]
         span = f"{low:,}+" if high is None else f"{low:,}" if low == high else f"{low:,}-{high:,}"
         table.add_row(
-            printable(row["bin"]),
+            Text(printable(row["bin"])),
             span,
             f"{row['labels']:,}",
             f"{row['true']:,}",
             *(_percent(row[measure], 1) for measure in measures),
         )
-    return table
+    return _titled(title, table)
 
 
-def tail_table(statistics: TailStatistics, title: str | None = None) -> Table:
+def tail_table(statistics: TailStatistics, title: str | None = None) -> RenderableType:
     """What the labels look like, in words.
 
     Examples
@@ -144,15 +149,15 @@ def tail_table(statistics: TailStatistics, title: str | None = None) -> Table:
     return facts_table(facts, title)
 
 
-def hubs_table(graph: LabelGraph, title: str | None = None) -> Table:
+def hubs_table(graph: LabelGraph, title: str | None = None) -> RenderableType:
     """The labels that occur with the most others."""
-    table = _table(title, "Label", ">points", ">occurs with")
+    table = _table("Label", ">points", ">occurs with")
     for hub in graph.hubs:
-        table.add_row(printable(hub.label, 60), f"{hub.points:,}", f"{hub.neighbours:,}")
-    return table
+        table.add_row(Text(printable(hub.label, 60)), f"{hub.points:,}", f"{hub.neighbours:,}")
+    return _titled(title, table)
 
 
-def facts_table(facts: Mapping[str, Any], title: str | None = None) -> Table:
+def facts_table(facts: Mapping[str, Any], title: str | None = None) -> RenderableType:
     """Names and values, one pair a line.
 
     Examples
@@ -162,12 +167,12 @@ def facts_table(facts: Mapping[str, Any], title: str | None = None) -> Table:
       points   3
       labels   2
     """
-    table = Table(title=_title(title), title_justify="left", box=None, show_header=False)
+    table = Table(box=None, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(" " + printable(name), Text(printable(value)))
-    return table
+        table.add_row(Text(f" {printable(name)}"), Text(printable(value)))
+    return _titled(title, table)
 
 
 def predictions_table(
@@ -176,7 +181,7 @@ def predictions_table(
     true: Iterable[Any] | None = None,
     reasons: Sequence[Explanation] = (),
     title: str | None = None,
-) -> Table:
+) -> RenderableType:
     """The labels predicted for one point, best first, with scores, verdicts and reasons.
 
     Parameters
@@ -198,7 +203,7 @@ def predictions_table(
     right = None if true is None else set(true)
     why = {reason.label: reason for reason in reasons}
     headings = ["Label", ">score", *(["right"] if right is not None else [])]
-    table = _table(title, *headings, *(["because of"] if why else []))
+    table = _table(*headings, *(["because of"] if why else []))
     for name, score in predicted:
         good = right is not None and name in right
         row: list[RenderableType] = [
@@ -210,7 +215,7 @@ def predictions_table(
         if why:
             row.append(explanation_text(why[name]) if name in why else "")
         table.add_row(*row)
-    return table
+    return _titled(title, table)
 
 
 def explanation_text(explanation: Explanation) -> Text:
@@ -232,22 +237,26 @@ def explanation_text(explanation: Explanation) -> Text:
     return Text(", ".join([*parts, f"bias {explanation.bias:+.2f}"]), style="dim")
 
 
-def _table(title: str | None, *headings: str) -> Table:
+def _table(*headings: str) -> Table:
     """An open table; a heading that starts with > stands to the right."""
-    table = Table(title=_title(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=True)
+    table = Table(box=SIMPLE_HEAD)
     for heading in headings:
         right = heading.startswith(">")
         table.add_column(
             heading.removeprefix(">"),
             justify="right" if right else "left",
-            no_wrap=right,
-            overflow="ellipsis" if right else "fold",
+            no_wrap=right or heading == "Label",
+            overflow="fold",
         )
     return table
 
 
-def _title(title: str | None) -> Text | None:
-    return None if title is None else Text(printable(title), style="bold")
+def _titled(title: str | None, *parts: RenderableType) -> RenderableType:
+    """A title of its own, which may be wider than the table."""
+    if title is None and len(parts) == 1:
+        return parts[0]
+    heading = [] if title is None else [Text(printable(title), style="bold")]
+    return Group(*heading, *parts)
 
 
 def _percent(value: float | None, digits: int = 2) -> str:

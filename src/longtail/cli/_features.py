@@ -1,0 +1,88 @@
+"""What makes features of the data: text features or row scaling, as the options say."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from longtail.data import Dataset, RowScaler, TextFeatures
+from longtail.errors import ParameterError
+
+_FOR_TEXTS = ("analyzer", "ngrams", "min_df", "max_df", "max_features", "stop_words")
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    """The options that were given; None where the default of the transformer holds."""
+
+    analyzer: str | None = None
+    ngrams: str | None = None
+    min_df: str | None = None
+    max_df: str | None = None
+    max_features: int | None = None
+    stop_words: str | None = None
+    norm: str | None = None
+    damping: str | None = None
+    idf: bool | None = None
+
+    def given(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def settings(self) -> dict[str, Any]:
+        """What was given as constructor arguments; refused here if it cannot be understood."""
+        found = self.given()
+        for name in ("norm", "damping"):
+            if found.get(name) == "none":
+                found[name] = None
+        for name in ("min_df", "max_df"):
+            if name in found:
+                found[name] = _count_or_share(name, found[name])
+        if "ngrams" in found:
+            found["ngram_range"] = _ngram_range(found.pop("ngrams"))
+        if "stop_words" in found and found["stop_words"] != "english":
+            found["stop_words"] = _words_of(Path(found["stop_words"]))
+        return found
+
+    def transformer(self, data: Dataset) -> TextFeatures | RowScaler:
+        """The transformer for this data."""
+        if data.texts is not None:
+            return TextFeatures(**self.settings())
+        for name in _FOR_TEXTS:
+            if getattr(self, name) is not None:
+                option = name.replace("_", "-")
+                raise ParameterError(f"--{option} is for texts, but the data holds features.")
+        return RowScaler(**self.settings())
+
+
+def _ngram_range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    try:
+        return (int(first), int(last)) if dash else (1, int(first))
+    except ValueError:
+        raise ParameterError(
+            f"--ngrams takes the longest run of words, such as 2, or both ends, such as 2-3, not "
+            f"{text!r}."
+        ) from None
+
+
+def _count_or_share(name: str, text: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    option = name.replace("_", "-")
+    raise ParameterError(f"--{option} takes a number of texts or their share, not {text!r}.")
+
+
+def _words_of(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ParameterError(
+            f"--stop-words is 'english' or a file with words; {path} cannot be read: {reason}."
+        ) from None
+    return sorted(set(text.split()))

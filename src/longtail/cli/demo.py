@@ -1,0 +1,103 @@
+"""`longtail demo`: the whole story on built-in data, in well under a minute."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longtail.cli._options import Jobs, Quiet
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from longtail.data import Dataset
+    from longtail.tagger import Tagger
+
+SHOWN = 3
+LABELS_SHOWN = 5
+REASONS_SHOWN = 3
+
+
+def demo(
+    to: Annotated[Path, typer.Option(help="Where the model goes.", metavar="MODEL")] = Path(
+        "demo-model"
+    ),
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+) -> None:
+    """Train, measure and use a tagger on built-in data.
+
+    The data: docstrings of the installed numpy, scipy and scikit-learn. The labels: the modules
+    they live in and the names under "See Also". Nothing is downloaded.
+
+    Example:
+
+    ```text
+    longtail demo --to demo-model
+    ```
+    """
+    from longtail import DiSMEC, Tagger, store
+    from longtail.cli._models import Model, measure
+    from longtail.cli._output import console, remark
+    from longtail.cli.evaluate import print_measured
+    from longtail.data import load_api_docs
+
+    started = time.monotonic()
+    store.check_target(to)
+    remark("Collecting docstrings of numpy, scipy and scikit-learn", quiet=quiet)
+    docs = load_api_docs()
+    train, test = docs.split(test_size=0.2, random_state=0)
+    remark(
+        f"Training DiSMEC on {len(train):,} texts with {train.n_labels:,} labels, testing on "
+        f"{len(test):,}",
+        quiet=quiet,
+    )
+    tagger = Tagger(classifier=DiSMEC(n_jobs=jobs))
+    tagger.fit(
+        train.texts,
+        train.label_sets(),
+        label_names=train.classes.tolist(),
+        progress=False if quiet else None,
+    )
+    store.write(to, tagger, meta={"data": "api-docs", "method": "dismec"})
+    measured = measure(Model(tagger), test, k=[1, 3, 5], progress=False if quiet else None)
+    screen = console()
+    print_measured(measured, "api-docs", screen)
+    _show_predictions(tagger, test, screen)
+    screen.print(
+        f"The model is in {to} ({time.monotonic() - started:.0f} s). Go on with it:\n\n"
+        f"  longtail inspect {to}\n"
+        f'  echo "eigenvalues of a sparse matrix" | longtail predict {to} -\n',
+        soft_wrap=True,
+    )
+
+
+def _show_predictions(tagger: Tagger, test: Dataset, screen: Console) -> None:
+    from longtail.report import predictions_table, printable
+
+    assert test.texts is not None
+    rows = _some_rows(test)
+    texts = [test.texts[row] for row in rows]
+    truth = test.subset(rows).label_sets()
+    screen.print("Some of the test texts, with the labels predicted and why\n")
+    for text, true, predicted in zip(texts, truth, tagger.tag(texts, LABELS_SHOWN), strict=True):
+        reasons = [tagger.explain(text, name, n=REASONS_SHOWN) for name, _ in predicted]
+        screen.print(f"“{printable(text, 200)}”", style="italic")
+        screen.print(predictions_table(predicted, true=true, reasons=reasons))
+        missed = [printable(name) for name in true if name not in dict(predicted)]
+        if missed:
+            screen.print(f"  Missed: {', '.join(missed)}\n", style="dim")
+
+
+def _some_rows(test: Dataset) -> list[int]:
+    """A few texts of more than a line, with several labels, evenly spaced."""
+    assert test.texts is not None
+    good = [
+        row
+        for row, (text, labels) in enumerate(zip(test.texts, test.label_sets(), strict=True))
+        if len(text) > 300 and len(labels) >= 3
+    ]
+    return good[:: max(1, len(good) // SHOWN)][:SHOWN]

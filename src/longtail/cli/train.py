@@ -1,0 +1,272 @@
+"""`longtail train`: from a data file to a model folder, and on again after a kill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli._options import (
+    Format,
+    Jobs,
+    Json,
+    LabelsColumn,
+    LabelSeparator,
+    Part,
+    Quiet,
+    Ranks,
+    Read,
+    Reading,
+    TextColumn,
+    parse_ranks,
+)
+
+if TYPE_CHECKING:
+    from longtail.base import ExtremeClassifier
+    from longtail.cli._models import Measured
+    from longtail.cli._partial import Partial
+    from longtail.data import Dataset
+    from longtail.tagger import Tagger
+
+FEATURES = "Features"
+
+
+def train(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, or a folder.")],
+    to: Annotated[
+        Path, typer.Option(help="The model folder to write.", metavar="MODEL", show_default=False)
+    ],
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="See `longtail methods`.", metavar="NAME")
+    ] = "dismec",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A parameter of the method; see `longtail methods NAME`. May be repeated.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None,
+    test_size: Annotated[
+        float | None,
+        typer.Option(
+            help="Hold out this share (or, from 1 on, number) of the points and measure on them.",
+            metavar="X",
+        ),
+    ] = None,
+    k: Ranks = "1,3,5",
+    seed: Annotated[int, typer.Option(help="Of the split.", min=0, max=2**32 - 1)] = 0,
+    jobs: Jobs = -1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    analyzer: Annotated[
+        str | None,
+        typer.Option(
+            help="Texts as word, char or char_wb.", metavar="NAME", rich_help_panel=FEATURES
+        ),
+    ] = None,
+    ngrams: Annotated[
+        str | None,
+        typer.Option(
+            help="Longest run of words, such as 2; or 2-3.", metavar="N", rich_help_panel=FEATURES
+        ),
+    ] = None,
+    min_df: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave out words of fewer texts: a number, or a share such as 0.01.",
+            metavar="X",
+            rich_help_panel=FEATURES,
+        ),
+    ] = None,
+    max_df: Annotated[
+        str | None,
+        typer.Option(help="Leave out words of more texts.", metavar="X", rich_help_panel=FEATURES),
+    ] = None,
+    max_features: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep so many words, the most frequent.", metavar="N", rich_help_panel=FEATURES
+        ),
+    ] = None,
+    stop_words: Annotated[
+        str | None,
+        typer.Option(
+            help="Words to leave out: english, or a file with words.",
+            metavar="WORDS",
+            rich_help_panel=FEATURES,
+        ),
+    ] = None,
+    norm: Annotated[
+        str | None,
+        typer.Option(
+            help="What becomes 1 in every row: l2 (as by default), l1, max or none.",
+            metavar="NORM",
+            rich_help_panel=FEATURES,
+        ),
+    ] = None,
+    damping: Annotated[
+        str | None,
+        typer.Option(
+            help="Damp the values: sqrt, log or none (as by default).",
+            metavar="NAME",
+            rich_help_panel=FEATURES,
+        ),
+    ] = None,
+    idf: Annotated[
+        bool | None,
+        typer.Option(
+            "--idf/--no-idf",
+            help="Weigh columns by rarity; by default for texts only.",
+            show_default=False,
+            rich_help_panel=FEATURES,
+        ),
+    ] = None,
+    format: Format = None,
+    part: Part = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+    label_separator: LabelSeparator = None,
+    read: Read = None,
+) -> None:
+    """Train a model and save it.
+
+    Finished work is kept in MODEL.partial until the model is there: after a kill, run the same
+    command again, and it goes on and ends with the same model.
+
+    Example:
+
+    ```text
+    longtail train docs.jsonl --to tagger --test-size 0.2
+    longtail train train.txt --to model -m br --set C=2 --damping sqrt
+    ```
+    """
+    from longtail import store
+    from longtail.cli._features import FeatureOptions
+    from longtail.cli._models import Model, measure
+    from longtail.cli._output import console, print_json, remark
+    from longtail.cli._partial import Partial
+    from longtail.methods import find_method, parse_settings
+
+    started = time.monotonic()
+    ranks = parse_ranks(k)
+    chosen = find_method(method)
+    parameters = parse_settings(chosen, settings or ())
+    if "n_jobs" in chosen.parameters:
+        parameters.setdefault("n_jobs", jobs)
+    classifier = chosen.estimator(**parameters)
+    classifier._check_parameters()
+    options = FeatureOptions(
+        analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
+    )
+    options.settings()
+    store.check_target(to)
+    notes = {
+        "data": data.name or str(data),
+        "part": part,
+        "method": method,
+        "settings": {name: value for name, value in parameters.items() if name != "n_jobs"},
+        "features": options.given(),
+        "test_size": test_size,
+        "seed": seed,
+    }
+    partial = Partial(to, notes)
+    if partial.check():
+        remark(f"Going on from {partial.folder}.", quiet=quiet)
+    reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    remark(f"Reading {data}", quiet=quiet)
+    points = reading.load(data, usual_part="train")
+    held_out = None
+    if test_size is not None:
+        points, held_out = points.split(test_size=_size(test_size), random_state=seed)
+    remark(
+        f"Training {chosen.name} on {len(points):,} points with {points.n_labels:,} labels",
+        quiet=quiet,
+    )
+    with _kept_in(partial):
+        tagger = _fitted(points, options, classifier, partial, quiet)
+        measured = None
+        if held_out is not None:
+            measured = measure(Model(tagger), held_out, k=ranks, progress=False if quiet else None)
+        store.write(to, tagger, meta=_meta(notes, measured))
+    partial.remove()
+    if as_json:
+        print_json(
+            {
+                "model": str(to),
+                "method": chosen.name,
+                "points": len(points),
+                "labels": len(tagger.classes_),
+                "seconds": round(time.monotonic() - started, 3),
+                "test": None if measured is None else measured.to_dict(),
+            }
+        )
+        return
+    if measured is not None:
+        from longtail.cli.evaluate import print_measured
+
+        print_measured(measured, "Held out", console())
+    remark(f"The model is in {to} ({time.monotonic() - started:.1f} s).", quiet=quiet)
+
+
+def _fitted(
+    points: Dataset,
+    options: Any,
+    classifier: ExtremeClassifier,
+    partial: Partial,
+    quiet: bool,
+) -> Tagger:
+    from longtail.errors import CheckpointError
+    from longtail.tagger import Tagger
+
+    tagger = Tagger(features=options.transformer(points), classifier=classifier)
+    by_name = points.label_names is not None
+    partial.begin()
+    try:
+        return tagger.fit(
+            points.X if points.texts is None else points.texts,
+            points.label_sets() if by_name else points.Y,
+            label_names=points.classes.tolist() if by_name else None,
+            feature_names=None if points.texts is not None else points.feature_names,
+            checkpoint=partial.checkpoint,
+            progress=False if quiet else None,
+        )
+    except CheckpointError:
+        raise partial.belongs_to_other_work() from None
+
+
+@contextmanager
+def _kept_in(partial: Partial) -> Iterator[None]:
+    """Leave the partial folder if it helps to go on, and say so to whoever interrupts."""
+    from longtail.cli._failures import Interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if partial.is_worth_keeping():
+            raise Interrupted(
+                f"Interrupted: what is finished is kept in {partial.folder}; run the same command "
+                "again to go on."
+            ) from None
+        partial.remove()
+        raise Interrupted("Interrupted before anything was finished; nothing is left.") from None
+    except BaseException:
+        if not partial.is_worth_keeping():
+            partial.remove()
+        raise
+
+
+def _size(test_size: float) -> int | float:
+    return int(test_size) if test_size >= 1 and test_size == int(test_size) else test_size
+
+
+def _meta(notes: dict[str, Any], measured: Measured | None) -> dict[str, Any]:
+    """What the model remembers of its making."""
+    meta = {name: value for name, value in notes.items() if value not in (None, {})}
+    if measured is not None:
+        meta["held_out"] = {"points": measured.points, **measured.evaluation.to_dict()}
+    return meta

@@ -1,0 +1,244 @@
+"""Training killed at every moment at which it touches a file, interrupted, and run again."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from longtail import store
+from tests.cli import killable
+from tests.cli.files import write_docs
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+
+@pytest.fixture(scope="module")
+def context():
+    chosen = multiprocessing.get_context("forkserver")
+    chosen.set_forkserver_preload(["tests.cli.killable"])
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kill")
+    write_docs(folder / "train.jsonl", folder / "test.jsonl")
+    return folder / "train.jsonl"
+
+
+class Training:
+    """The same command, over and over, in a folder of its own."""
+
+    def __init__(self, context, data, folder, *options):
+        self.context = context
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.model = folder / "model"
+        self.words = ["train", str(data), "--to", str(self.model), "--jobs", "1", *options]
+        self.log = folder.with_suffix(".log")
+
+    def run(self, kill_at=None):
+        """Exit code of a run: negative if it was killed."""
+        process = self.context.Process(
+            target=killable.run, args=(self.words, str(self.folder), kill_at, str(self.log))
+        )
+        process.start()
+        process.join()
+        return process.exitcode
+
+    def moments(self):
+        """How many file operations the last undisturbed run had."""
+        return int(self.log.with_suffix(".count").read_text())
+
+
+def content(model):
+    return {file.name: file.read_bytes() for file in sorted(model.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(context, data, tmp_path_factory):
+    training = Training(context, data, tmp_path_factory.mktemp("undisturbed") / "run")
+    assert training.run() == 0
+    return training
+
+
+def in_pairs(work, items):
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, items))
+
+
+def test_killed_at_any_moment_the_same_command_ends_with_the_same_model(
+    context, data, undisturbed, tmp_path
+):
+    wanted = content(undisturbed.model)
+
+    def kill_and_repeat(moment):
+        training = Training(context, data, tmp_path / f"at-{moment}")
+        assert training.run(kill_at=moment) == -signal.SIGKILL
+        left = sorted(entry.name for entry in training.folder.iterdir())
+        assert training.run() == 0, (moment, left, training.log.read_text())
+        assert content(training.model) == wanted, moment
+        # nothing else is left, hidden or not
+        assert [entry.name for entry in training.folder.iterdir()] == ["model"], moment
+        return left
+
+    left = in_pairs(kill_and_repeat, range(undisturbed.moments()))
+    assert ["model.partial"] in left
+    assert ["model", "model.partial"] in left  # killed between saving and tidying up
+
+
+def test_an_older_model_stands_until_the_new_one_is_whole(context, data, undisturbed, tmp_path):
+    wanted = content(undisturbed.model)
+    older = Training(context, data, tmp_path / "older", "--set", "C=0.5")
+    assert older.run() == 0
+    before = content(older.model)
+    assert before != wanted
+
+    def kill_and_repeat(moment):
+        training = Training(context, data, tmp_path / f"at-{moment}")
+        shutil.copytree(older.model, training.model)
+        assert training.run(kill_at=moment) in (0, -signal.SIGKILL)
+        store.read(training.model)
+        found = content(training.model)
+        assert found in (before, wanted)
+        assert training.run() == 0, training.log.read_text()
+        assert content(training.model) == wanted
+        assert [entry.name for entry in training.folder.iterdir()] == ["model"]
+        return found == before
+
+    moments = undisturbed.moments()
+    kept = in_pairs(kill_and_repeat, [moments // 4, *range(moments // 2, moments + 3, 2)])
+    assert True in kept
+    assert False in kept
+
+
+def test_killed_twice_and_resumed_on_other_threads(context, data, undisturbed, tmp_path):
+    training = Training(context, data, tmp_path / "twice")
+    for moment in (undisturbed.moments() // 3, 6):
+        assert training.run(kill_at=moment) == -signal.SIGKILL
+    training.words[training.words.index("--jobs") + 1] = "2"
+    assert training.run() == 0
+    model, wanted = store.read(training.model), store.read(undisturbed.model)
+    assert (model.classifier_.weights_ != wanted.classifier_.weights_).nnz == 0
+
+
+def test_checkpoints_of_other_work_are_not_used(context, data, undisturbed, tmp_path):
+    training = Training(context, data, tmp_path / "other")
+    assert training.run(kill_at=undisturbed.moments() // 2) == -signal.SIGKILL
+    partial = training.folder / "model.partial"
+    before = sorted(partial.rglob("*"))
+    training.words += ["--set", "C=2"]
+    assert training.run() == 1
+    complaint = training.log.read_text().splitlines()[-1]
+    assert complaint.startswith(f"Error: {partial} holds an unfinished training (dismec on ")
+    assert "delete that folder" in complaint
+    assert sorted(partial.rglob("*")) == before
+    assert not training.model.exists()
+
+
+def test_checkpoints_of_other_data_of_the_same_name(context, data, undisturbed, tmp_path):
+    training = Training(context, data, tmp_path / "other")
+    assert training.run(kill_at=undisturbed.moments() // 2) == -signal.SIGKILL
+    (tmp_path / "else").mkdir()
+    lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "else" / data.name).write_text("".join(lines[:-5]), encoding="utf-8")
+    training.words[1] = str(tmp_path / "else" / data.name)
+    assert training.run() == 1
+    complaint = training.log.read_text().splitlines()[-1]
+    assert complaint.startswith("Error: ")
+    assert str(training.folder / "model.partial") in complaint
+    assert "delete that folder" in complaint
+
+
+def _long_words(folder):
+    """A training that takes far longer than the test."""
+    from longtail.data import make_longtail, save
+
+    save(make_longtail(4000, 3000, 2000, random_state=0), folder / "long.txt")
+    return [
+        sys.executable, "-m", "longtail", "train", str(folder / "long.txt"), "--to",
+        str(folder / "model"), "-m", "br", "--set", "tol=1e-9", "--jobs", "1", "-q",
+    ]  # fmt: skip
+
+
+def _wait_for_blocks(process, folder, number):
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("model.partial/checkpoint/block-*"))) < number:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_signals_from_outside(tmp_path, how):
+    words = _long_words(tmp_path)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        _wait_for_blocks(run, tmp_path, 1)
+        run.send_signal(how)
+        out, err = run.communicate(timeout=60)
+    kept = len(list(tmp_path.glob("model.partial/checkpoint/block-*")))
+    assert kept >= 1
+    assert out == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["long.txt", "model.partial"]
+    if how == signal.SIGKILL:
+        assert run.returncode == -signal.SIGKILL
+        return
+    assert run.returncode == 130
+    assert err.splitlines() == [
+        f"Interrupted: what is finished is kept in {tmp_path / 'model.partial'}; run the same "
+        "command again to go on."
+    ]
+    assert not list(tmp_path.rglob(".longtail-*"))
+    # The same command goes on after what is there.
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        _wait_for_blocks(run, tmp_path, kept + 1)
+        run.send_signal(signal.SIGKILL)
+        run.communicate(timeout=60)
+
+
+def test_interrupted_before_anything_is_finished(call, data, tmp_path, monkeypatch):
+    from longtail import Tagger
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tagger, "fit", interrupt)
+    outcome = call("train", data, "--to", tmp_path / "model", "-q")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err == "Interrupted before anything was finished; nothing is left.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_training_leaves_nothing(call, tmp_path):
+    lines = [{"text": "", "labels": ["a"]}, {"text": "", "labels": ["b"]}]
+    (tmp_path / "empty.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outcome = call("train", tmp_path / "empty.jsonl", "--to", tmp_path / "model", "-q")
+    assert outcome.code == 1
+    assert "No word is left" in outcome.err
+    assert [p.name for p in tmp_path.iterdir()] == ["empty.jsonl"]
+
+
+@pytest.mark.parametrize("content", ["file", "folder"])
+def test_something_else_in_the_place_of_the_checkpoints(call, data, tmp_path, content):
+    partial = tmp_path / "model.partial"
+    if content == "file":
+        partial.write_text("mine")
+    else:
+        (partial / "checkpoint").mkdir(parents=True)
+        (partial / "checkpoint" / "mine").write_text("mine")
+    outcome = call("train", data, "--to", tmp_path / "model", "-q")
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"Error: {partial} is in the way")
+    assert [p.name for p in tmp_path.iterdir()] == ["model.partial"]
+    mine = partial if content == "file" else Path(partial / "checkpoint" / "mine")
+    assert mine.read_text() == "mine"

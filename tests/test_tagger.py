@@ -1,0 +1,74 @@
+"""The tagger: features and classifier as one, with what it remembers of its training."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import longtail
+from longtail import BinaryRelevance, Tagger
+from longtail.data import RowScaler, TextFeatures
+from longtail.errors import InputError
+
+TEXTS = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
+LABELS = [["sea"], ["winter"], ["sea", "fun"], ["winter"]]
+X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "Y",
+    [
+        LABELS,
+        [tuple(labels) for labels in LABELS],
+        (labels for labels in LABELS),
+        sp.csr_array([[0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1]]),
+        np.array([[0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1]]),
+    ],
+    ids=["lists", "tuples", "generator", "sparse", "dense"],
+)
+def test_training_counts(Y):
+    tagger = Tagger().fit(TEXTS, Y)
+    assert tagger.label_counts_.tolist() == [1, 2, 2]
+    assert tagger.n_points_ == 4
+
+
+def test_training_counts_of_classes():
+    tagger = Tagger().fit(TEXTS, ["sea", "winter", "sea", "winter"])
+    assert tagger.label_counts_.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "features"),
+    [
+        (TEXTS, None),
+        (TEXTS, TextFeatures(ngram_range=(1, 2), stop_words={"and"})),
+        (X, None),
+        (X, RowScaler(damping="sqrt", idf=True)),
+    ],
+)
+def test_saved_and_loaded(tmp_path, inputs, features):
+    tagger = Tagger(features=features, classifier=BinaryRelevance(C=5)).fit(inputs, LABELS)
+    tagger.save(tmp_path / "model")
+    loaded = longtail.load(tmp_path / "model")
+    assert loaded.tag(inputs) == tagger.tag(inputs)
+    assert loaded.label_counts_.tolist() == [1, 2, 2]
+    assert loaded.n_points_ == 4
+    assert loaded.classifier.C == 5
+    assert (loaded.features is None) == (features is None)
+    # it can be trained again as it was
+    again = loaded.fit(inputs, LABELS)
+    assert again.tag(inputs) == tagger.tag(inputs)
+
+
+def test_feature_names(tmp_path):
+    tagger = Tagger().fit(X, LABELS, feature_names=["sand", "snow", "castle"])
+    tagger.save(tmp_path / "model")
+    for each in (tagger, longtail.load(tmp_path / "model")):
+        reason = each.explain(X[[0]], "sea")
+        assert set(reason.features.tolist()) <= {"sand", "castle"}
+    assert not hasattr(tagger.fit(X, LABELS), "feature_names_")
+    with pytest.raises(InputError, match="2 feature names for 3 features"):
+        Tagger().fit(X, LABELS, feature_names=["sand", "snow"])
+    with pytest.raises(InputError, match="texts bring their own"):
+        Tagger().fit(TEXTS, LABELS, feature_names=["sand"])
