@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,14 +46,25 @@ class Training:
         self.words = ["train", str(data), "--to", str(self.model), "--jobs", "1", *options]
         self.log = folder.with_suffix(".log")
 
-    def run(self, kill_at=None):
-        """Exit code of a run: negative if it was killed."""
+    def start(self, kill_at=None):
         process = self.context.Process(
             target=killable.run, args=(self.words, str(self.folder), kill_at, str(self.log))
         )
         process.start()
+        return process
+
+    def run(self, kill_at=None):
+        """Exit code of a run: negative if it was killed."""
+        process = self.start(kill_at)
         process.join()
         return process.exitcode
+
+    def repeat(self, call):
+        """The same command in this process, which costs less."""
+        outcome = call(*self.words)
+        assert outcome.code == 0, (self.folder.name, outcome.err)
+        assert [entry.name for entry in self.folder.iterdir()] == ["model"]  # nothing else is left
+        return content(self.model)
 
     def moments(self):
         """How many file operations the last undisturbed run had."""
@@ -72,54 +82,52 @@ def undisturbed(context, data, tmp_path_factory):
     return training
 
 
-def in_pairs(work, items):
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(work, items))
+def killed(trainings, moments):
+    """Kill each training at its moment, two at a time; the exit codes."""
+    codes = []
+    for first in range(0, len(trainings), 2):
+        pair = zip(trainings[first : first + 2], moments[first : first + 2], strict=True)
+        processes = [training.start(moment) for training, moment in pair]
+        for process in processes:
+            process.join()
+            codes.append(process.exitcode)
+    return codes
 
 
 def test_killed_at_any_moment_the_same_command_ends_with_the_same_model(
-    context, data, undisturbed, tmp_path
+    context, data, undisturbed, tmp_path, call
 ):
     wanted = content(undisturbed.model)
-
-    def kill_and_repeat(moment):
-        training = Training(context, data, tmp_path / f"at-{moment}")
-        assert training.run(kill_at=moment) == -signal.SIGKILL
-        left = sorted(entry.name for entry in training.folder.iterdir())
-        assert training.run() == 0, (moment, left, training.log.read_text())
-        assert content(training.model) == wanted, moment
-        # nothing else is left, hidden or not
-        assert [entry.name for entry in training.folder.iterdir()] == ["model"], moment
-        return left
-
-    left = in_pairs(kill_and_repeat, range(undisturbed.moments()))
+    moments = range(undisturbed.moments())
+    trainings = [Training(context, data, tmp_path / f"at-{moment}") for moment in moments]
+    assert set(killed(trainings, moments)) == {-signal.SIGKILL}
+    left = [sorted(entry.name for entry in each.folder.iterdir()) for each in trainings]
     assert ["model.partial"] in left
     assert ["model", "model.partial"] in left  # killed between saving and tidying up
+    for training in trainings:
+        assert training.repeat(call) == wanted
 
 
-def test_an_older_model_stands_until_the_new_one_is_whole(context, data, undisturbed, tmp_path):
+def test_an_older_model_stands_until_the_new_one_is_whole(
+    context, data, undisturbed, tmp_path, call
+):
     wanted = content(undisturbed.model)
     older = Training(context, data, tmp_path / "older", "--set", "C=0.5")
-    assert older.run() == 0
-    before = content(older.model)
+    before = older.repeat(call)
     assert before != wanted
-
-    def kill_and_repeat(moment):
-        training = Training(context, data, tmp_path / f"at-{moment}")
+    last = undisturbed.moments()
+    moments = [last // 4, *range(last // 2, last + 3, 2)]
+    trainings = [Training(context, data, tmp_path / f"at-{moment}") for moment in moments]
+    for training in trainings:
         shutil.copytree(older.model, training.model)
-        assert training.run(kill_at=moment) in (0, -signal.SIGKILL)
+    assert set(killed(trainings, moments)) <= {0, -signal.SIGKILL}
+    found = [content(training.model) for training in trainings]
+    assert before in found
+    assert wanted in found
+    for training in trainings:
         store.read(training.model)
-        found = content(training.model)
-        assert found in (before, wanted)
-        assert training.run() == 0, training.log.read_text()
-        assert content(training.model) == wanted
-        assert [entry.name for entry in training.folder.iterdir()] == ["model"]
-        return found == before
-
-    moments = undisturbed.moments()
-    kept = in_pairs(kill_and_repeat, [moments // 4, *range(moments // 2, moments + 3, 2)])
-    assert True in kept
-    assert False in kept
+        assert content(training.model) in (before, wanted)
+        assert training.repeat(call) == wanted
 
 
 def test_killed_twice_and_resumed_on_other_threads(context, data, undisturbed, tmp_path):
@@ -179,31 +187,33 @@ def _wait_for_blocks(process, folder, number):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_signals_from_outside(tmp_path, how):
+def _start(words):
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_signals_from_outside(tmp_path):
     words = _long_words(tmp_path)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    with _start(words) as run:
         _wait_for_blocks(run, tmp_path, 1)
-        run.send_signal(how)
+        run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
-    kept = len(list(tmp_path.glob("model.partial/checkpoint/block-*")))
-    assert kept >= 1
-    assert out == ""
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["long.txt", "model.partial"]
-    if how == signal.SIGKILL:
-        assert run.returncode == -signal.SIGKILL
-        return
     assert run.returncode == 130
+    assert out == ""
     assert err.splitlines() == [
         f"Interrupted: what is finished is kept in {tmp_path / 'model.partial'}; run the same "
         "command again to go on."
     ]
+    kept = len(list(tmp_path.glob("model.partial/checkpoint/block-*")))
+    assert kept >= 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["long.txt", "model.partial"]
     assert not list(tmp_path.rglob(".longtail-*"))
     # The same command goes on after what is there.
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    with _start(words) as run:
         _wait_for_blocks(run, tmp_path, kept + 1)
         run.send_signal(signal.SIGKILL)
-        run.communicate(timeout=60)
+        out, err = run.communicate(timeout=60)
+    assert (run.returncode, out, err) == (-signal.SIGKILL, "", "")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["long.txt", "model.partial"]
 
 
 def test_interrupted_before_anything_is_finished(call, data, tmp_path, monkeypatch):

@@ -23,6 +23,8 @@ from longtail.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from longtail.cli._models import Measured
 
 
@@ -65,8 +67,11 @@ def evaluate(
     """
     from longtail.cli._models import Model, measure
     from longtail.cli._output import console, print_json
+    from longtail.labels import propensity_constants
 
     ranks = parse_ranks(k)
+    if constants is not None:
+        propensity_constants(constants)
     loaded = Model.load(model, jobs=jobs)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     points = reading.load(data, usual_part="test")
@@ -79,13 +84,10 @@ def evaluate(
     print_measured(measured, f"{model} on {data}", console())
 
 
-def print_measured(measured: Measured, title: str, screen: object) -> None:
+def print_measured(measured: Measured, title: str, screen: Console) -> None:
     """Both tables, and what has to be said about labels that the model does not know."""
-    from rich.console import Console
-
     from longtail.report import evaluation_table, frequency_table
 
-    assert isinstance(screen, Console)
     heading = f"{title}: {measured.points:,} points, {measured.labels:,} labels"
     screen.print(evaluation_table(measured.evaluation, heading))
     if measured.by_frequency is not None:

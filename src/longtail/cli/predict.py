@@ -60,6 +60,7 @@ def predict(
     echo "sparse matrix product" | longtail predict tagger -
     ```
     """
+    from longtail._run import progress_bar
     from longtail.cli._models import Model
     from longtail.cli._output import write_json
     from longtail.cli._points import points_to_predict
@@ -74,8 +75,6 @@ def predict(
     if proba and threshold is not None and not 0 <= threshold < 1:
         raise ParameterError(f"A probability threshold lies between 0 and 1, not at {threshold}.")
     reading = Reading(format, part, text_column, read=read)
-    from longtail._run import progress_bar
-
     with _output(to) as stream, progress_bar(False if quiet or to is None else None) as bar:
         done = 0
         for chunk in points_to_predict(loaded, data, reading):

@@ -23,9 +23,7 @@ def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
     if path.is_dir():
         raise DataError("this is a folder; give the name of a file in it", path=path)
     if not path.parent.is_dir():
-        raise DataError(
-            f"the file cannot be written: there is no folder {path.parent}; make it first", path=path
-        )
+        raise DataError(f"the file cannot be written: there is no folder {path.parent}", path=path)
     try:
         with atomic_file(path) as place, open(place, "wb") as raw:
             if path.suffix.lower() == ".gz":
