@@ -184,7 +184,14 @@ class TestContract:
         undisturbed = clone(classifier).fit(data.X, data.Y)
         with pytest.raises(StopError):
             classifier.fit(data.X, data.Y, checkpoint=tmp_path / "c", progress=stop)
-        classifier.fit(data.X, data.Y, checkpoint=tmp_path / "c")
+        seen = []
+        classifier.fit(
+            data.X,
+            data.Y,
+            checkpoint=tmp_path / "c",
+            progress=lambda what, done, total: seen.append(done),
+        )
+        assert seen[0] > 0  # the finished piece was not done again
         first = undisturbed.predict_topk(data.X, 5)
         assert np.array_equal(first.data, classifier.predict_topk(data.X, 5).data)
 
@@ -219,6 +226,26 @@ class TestContract:
         with pytest.raises(LongtailError, match=cause) as caught:
             classifier.fit(X, Y)
         assert "\n" not in str(caught.value)
+
+    def test_score_is_the_share_of_exact_label_sets(self, classifier, small):
+        X, Y = small
+        for form in (Y, sp.csr_array(Y), names_of(Y)):
+            model = clone(classifier).fit(X, form)
+            right = np.asarray(
+                [set(a) == set(b) for a, b in zip(model.predict(X), form, strict=True)]
+                if isinstance(form, list)
+                else (np.asarray(clone(classifier).fit(X, Y).predict(X)) == Y).all(axis=1)
+            )
+            assert model.score(X, form) == pytest.approx(right.mean())
+            weights = np.linspace(0, 1, 60)
+            expected = np.average(right, weights=weights)
+            assert model.score(X, form, sample_weight=weights) == pytest.approx(expected)
+
+    def test_counts_of_the_labels_are_kept(self, classifier, small):
+        X, Y = small
+        classifier.fit(X, Y)
+        assert classifier.label_counts_.tolist() == Y.sum(axis=0).tolist()
+        assert classifier.n_points_ == 60
 
     def test_unfitted_is_said(self, classifier, small):
         from sklearn.exceptions import NotFittedError

@@ -117,7 +117,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     Subclasses set `method`, the name at the command line, and `paper`, where the method comes
     from, and implement the four methods with a leading underscore that raise `NotImplementedError`.
 
-    After `fit`, `classes_` holds the label names in the order of the columns of every matrix.
+    After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
+    `label_counts_` and `n_points_` the training points of each label and in all, which is what
+    propensities are made of.
     """
 
     method: ClassVar[str] = ""
@@ -125,6 +127,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     classes_: NDArray[Any]
     label_kind_: str
+    label_counts_: NDArray[np.int64]
+    n_points_: int
     n_features_in_: int
 
     # ---- what a method supplies -------------------------------------------------------------
@@ -197,6 +201,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError("Y has no labels at all; at least one label is needed to train.")
         self.classes_ = encoded.classes
         self.label_kind_ = encoded.kind
+        self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
+        self.n_points_ = int(rows.shape[0])
         folder = None if checkpoint is None else Path(checkpoint)
         with progress_bar(progress) as bar:
             self._fit(rows, encoded.matrix, Run(bar, folder))

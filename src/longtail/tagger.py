@@ -19,7 +19,7 @@ from longtail._sparse import ranked
 from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
 from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError
-from longtail.labels import label_counts, name_array
+from longtail.labels import name_array
 from longtail.one_vs_rest import DiSMEC
 
 store.register(TextFeatures)
@@ -46,10 +46,6 @@ class Tagger(StoredEstimator):
     ----------
     features_, classifier_ : estimators
         The fitted parts.
-    label_counts_ : int64 array of shape (L,)
-        Training points of each label; with `n_points_`, what propensities are made of.
-    n_points_ : int
-        Training points.
     feature_names_ : array of shape (D,)
         Names of the columns of the feature matrix, if `fit` was told.
 
@@ -66,8 +62,6 @@ class Tagger(StoredEstimator):
 
     features_: Any
     classifier_: ExtremeClassifier
-    label_counts_: NDArray[np.int64]
-    n_points_: int
     feature_names_: NDArray[Any]
 
     def __init__(
@@ -119,8 +113,6 @@ class Tagger(StoredEstimator):
         self.classifier_ = clone(classifier).fit(
             X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress
         )
-        self.label_counts_ = label_counts(Y, classes=self.classes_.tolist())
-        self.n_points_ = int(X.shape[0])
         if feature_names is not None:
             self.feature_names_ = name_array(list(feature_names))
         elif hasattr(self, "feature_names_"):
@@ -131,6 +123,16 @@ class Tagger(StoredEstimator):
     def classes_(self) -> NDArray[Any]:
         """Label names, in the order of the columns."""
         return self.classifier_.classes_
+
+    @property
+    def label_counts_(self) -> NDArray[np.int64]:
+        """Training points of each label; with `n_points_`, what propensities are made of."""
+        return self.classifier_.label_counts_
+
+    @property
+    def n_points_(self) -> int:
+        """Training points."""
+        return self.classifier_.n_points_
 
     @property
     def takes_text(self) -> bool:

@@ -70,11 +70,23 @@ def test_damaged_block_is_done_again(tmp_path):
     same(fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c")), whole)
 
 
-@pytest.mark.parametrize("change", ["X", "T", "strength", "loss", "prune"])
+OTHER_SETTINGS = {
+    "strength": 2.0,
+    "loss": "logistic",
+    "prune": 0.5,
+    "tol": 1e-3,
+    "max_iter": 7,
+    "bias": 2.0,
+    "dtype": np.float64,
+    "sample_weight": np.linspace(1, 2, 400),
+    "warm_start": sp.csr_array(np.ones((121, 5))),
+}
+
+
+@pytest.mark.parametrize("change", ["X", "T", *OTHER_SETTINGS])
 def test_checkpoints_of_other_work_are_refused(tmp_path, change):
     X, T = data(b=5)
     fit_linear(X, T, run=Run(checkpoint=tmp_path / "c"))
-    settings = {"strength": 2.0, "loss": "logistic", "prune": 0.5}
     X2, T2 = X.copy(), T.copy()
     if change == "X":
         X2.data[0] += 1
@@ -83,7 +95,7 @@ def test_checkpoints_of_other_work_are_refused(tmp_path, change):
     with pytest.raises(CheckpointError, match="other work"):
         fit_linear(
             X2, T2, run=Run(checkpoint=tmp_path / "c"),
-            **{change: settings[change]} if change in settings else {},
+            **{change: OTHER_SETTINGS[change]} if change in OTHER_SETTINGS else {},
         )  # fmt: skip
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np  # noqa: F401 - loads the BLAS whose threads are counted
 import pytest
+from threadpoolctl import threadpool_info
 
 from longtail.engine._solution import Stopped
 from longtail.engine.executor import run_threads, thread_count
@@ -40,6 +42,15 @@ def test_an_error_in_a_worker_comes_through_and_stops_the_others():
     with pytest.raises(ZeroDivisionError, match="as it happens"):
         run_threads(work, [0, 1, 2, 3], n_jobs=2, done=lambda *_: None)
     assert stopped.is_set()
+
+
+def test_blas_does_not_add_threads_of_its_own():
+    def work(piece, stop):
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    seen = []
+    run_threads(work, range(4), n_jobs=2, done=lambda piece, result: seen.append(result))
+    assert seen == [{1}] * 4
 
 
 @pytest.mark.parametrize("value", [0, 1.5, "two", True])

@@ -90,10 +90,8 @@ class Model:
             return names_to_matrix(rows, classes=self.classes.tolist())[0]
         return encode_labels(predicted).matrix
 
-    def counts(self) -> tuple[NDArray[np.int64], int] | None:
-        """Training points of each label and in all; None where the model does not know."""
-        if not hasattr(self.estimator, "label_counts_"):
-            return None
+    def counts(self) -> tuple[NDArray[np.int64], int]:
+        """Training points of each label and in all."""
         return np.asarray(self.estimator.label_counts_), int(self.estimator.n_points_)
 
 
@@ -112,8 +110,8 @@ class Measured:
     ----------
     evaluation : Evaluation
         All metrics.
-    by_frequency : polars.DataFrame or None
-        Where they come from; None if the model does not know its training counts.
+    by_frequency : polars.DataFrame
+        Precision and recall by the frequency of the labels in training.
     points, labels : int
         Points measured on, and distinct labels that they have.
     unknown_labels : int
@@ -133,7 +131,7 @@ class Measured:
             "labels": self.labels,
             "unknown_labels": self.unknown_labels,
             "metrics": self.evaluation.to_dict(),
-            "by_frequency": None if self.by_frequency is None else self.by_frequency.to_dicts(),
+            "by_frequency": self.by_frequency.to_dicts(),
         }
 
 
@@ -176,17 +174,13 @@ def measure(
     top, committed = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in (scores, sets))
     for matrix in (top, committed):
         matrix.resize(data.Y.shape)
-    frequency = None
-    chances = None
-    counts = model.counts()
-    if counts is not None:
-        widened = np.concatenate([counts[0], np.zeros(data.n_labels - known, dtype=np.int64)])
-        chances = propensities(widened, counts[1], dataset=constants)
-        frequency = by_frequency(data.Y, top, counts=widened, k=k)
+    counts, n_points = model.counts()
+    widened = np.concatenate([counts, np.zeros(data.n_labels - known, dtype=np.int64)])
+    chances = propensities(widened, n_points, dataset=constants)
     evaluation = evaluate(data.Y, scores=top, predicted=committed, k=k, propensities=chances)
     return Measured(
         evaluation=evaluation,
-        by_frequency=frequency,
+        by_frequency=by_frequency(data.Y, top, counts=widened, k=k),
         points=len(data),
         labels=len(np.unique(data.Y.indices)),
         unknown_labels=data.n_labels - known,

@@ -90,11 +90,7 @@ def print_measured(measured: Measured, title: str, screen: Console) -> None:
 
     heading = f"{title}: {measured.points:,} points, {measured.labels:,} labels"
     screen.print(evaluation_table(measured.evaluation, heading))
-    if measured.by_frequency is not None:
-        title = "By training points of the label, %"
-        screen.print(frequency_table(measured.by_frequency, title))
-    else:
-        screen.print("The model does not know its training counts, so there is no PSP.")
+    screen.print(frequency_table(measured.by_frequency, "By training points of the label, %"))
     if measured.unknown_labels:
         n = measured.unknown_labels
         which = "1 label is" if n == 1 else f"{n:,} labels are"

@@ -144,7 +144,7 @@ def _inspect_model(path: Path, as_json: bool) -> None:
     model = Model.load(path)
     classifier = model.classifier
     weights = getattr(classifier, "weights_", None)
-    counts = model.counts()
+    _, n_points = model.counts()
     facts: dict[str, Any] = {
         "model": str(path),
         "method": classifier.method,
@@ -152,7 +152,7 @@ def _inspect_model(path: Path, as_json: bool) -> None:
         "takes": "texts" if model.takes_text else "features",
         "labels": len(model.classes),
         "features": classifier.n_features_in_,
-        "training points": None if counts is None else counts[1],
+        "training points": n_points,
         "weights": None if weights is None else weights.nnz,
         "bytes": sum(described.files.values()),
         "format": described.format,

@@ -127,7 +127,8 @@ def _start(
 ) -> list[_Problem]:
     """Choose the first working sets: positives, their likes, and some spread over the data.
 
-    With a warm start the likes are the points that violate its margins most.
+    With a warm start the likes are the points that violate its margins most, and the dual
+    variables are those that its slacks imply: α = 2·C·slack holds at the optimum.
     """
     waiting = []
     for column, number in enumerate(problems):
@@ -158,10 +159,14 @@ def _start(
     spread = np.linspace(0, n - 1, min(SPREAD, n)).astype(np.int64)
     for column, problem in enumerate(waiting):
         likeness = looks[column]
+        wanted = max(NEAREST, 2 * len(problem.positive_rows))
+        scores = likeness if task.start is None else likeness.copy()
+        if task.start is not None:
+            wanted = max(wanted, int(np.count_nonzero(likeness > -1.0)))
         likeness[problem.positive_rows] = -np.inf
         if problem.weights is not None:
             likeness[problem.weights == 0.0] = -np.inf
-        wanted = min(max(NEAREST, 2 * len(problem.positive_rows)), n)
+        wanted = min(wanted, n)
         near = np.argpartition(-likeness, wanted - 1)[:wanted]
         chosen = np.union1d(near, spread)
         _enter(task, problem, chosen[~np.isin(chosen, problem.positive_rows)])
@@ -169,6 +174,9 @@ def _start(
         hard = problem.positive_costs > 0
         _extend(problem, problem.positive_rows[hard], 1.0, problem.positive_costs[hard])
         _extend(problem, problem.positive_rows[soft], -1.0, problem.negative_costs[soft])
+        if task.start is not None:
+            slack = np.maximum(1.0 - problem.signs * scores[problem.rows], 0.0)
+            problem.alpha = 2.0 * problem.costs * slack
     return waiting
 
 
