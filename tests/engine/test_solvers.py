@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
-from longtail.engine import fit_linear
+from longtail.engine import fit_linear, train
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 
 LOSSES = ("squared_hinge", "logistic")
@@ -227,3 +227,39 @@ def test_odd_but_legal_input(loss):
     assert fit.weights.toarray()[-1, 1] < 0
     nothing = fit_linear(X, np.zeros((4, 0)), loss=loss)
     assert nothing.weights.shape == (4, 0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("bias", [1.0, 3.0])
+def test_without_positives_the_bias_is_the_best_one_alone(loss, bias):
+    X = np.ones((40, 2))
+    fit = fit_linear(X, np.zeros((40, 1)), loss=loss, strength=2.0, bias=bias, dtype=np.float64)
+
+    def alone(weight):
+        w = np.array([0.0, 0.0, weight])
+        return objective(loss, X, np.zeros(40), np.ones(40), 2.0, bias, w)
+
+    found = minimize_scalar(alone, options={"xtol": 1e-12})
+    assert fit.weights.toarray().ravel() == pytest.approx([0.0, 0.0, found.x], abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_blocks_stay_within_their_memory(loss, monkeypatch):
+    sizes = []
+    solver, bytes_a_problem = train.SOLVERS[loss]
+
+    def counting(task, problems, stop):
+        sizes.append(len(problems))
+        return solver(task, problems, stop)
+
+    monkeypatch.setitem(train.SOLVERS, loss, (counting, bytes_a_problem))
+    rng = np.random.default_rng(0)
+    X, T = rng.normal(size=(50, 4)), (rng.random((50, 40)) < 0.5).astype(float)
+    fit = fit_linear(X, T, loss=loss)
+    assert max(sizes) == train.BLOCK
+    assert (fit.seconds > 0).all()
+    sizes.clear()
+    monkeypatch.setattr(train, "BLOCK_BYTES", 3 * 8 * 8 * (50 + 5))
+    fit_linear(X, T, loss=loss)
+    assert max(sizes) <= 3 * 8
+    assert sum(sizes) == 40

@@ -49,3 +49,19 @@ def test_probability_threshold_is_checked(data):
     model = BinaryRelevance().fit(*data)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         model.predict_proba(data[0], threshold=1.5)
+
+
+@pytest.mark.parametrize("estimator", [DiSMEC, BinaryRelevance])
+def test_explanation_is_the_largest_parts_of_the_score(estimator, data):
+    X, Y = data
+    model = estimator(prune=0.0).fit(X, Y)
+    w = model.weights_.toarray().astype(float)[:, 1]
+    parts = X[4] * w[:-1]
+    order = np.argsort(-np.abs(parts))
+    why = model.explain(X[4], 1, n=3)
+    assert why.features.tolist() == order[:3].tolist()
+    assert why.contributions == pytest.approx(parts[order[:3]])
+    assert why.values == pytest.approx(X[4][order[:3]])
+    assert why.weights == pytest.approx(w[order[:3]])
+    assert why.bias == pytest.approx(w[-1])
+    assert why.score == pytest.approx(parts.sum() + w[-1])
