@@ -13,7 +13,7 @@ demo: $(CORE)
 
 test: $(TEST) lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
-	$(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
 
 lint: $(TEST)
 	$(BIN)/ruff check --quiet .

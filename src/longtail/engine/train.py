@@ -271,9 +271,9 @@ def _warn(fit: LinearFit, task: LinearTask) -> None:
     left = np.flatnonzero(~fit.converged)
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems stopped after {task.max_iter} Newton steps "
-            f"up to {fit.gap[left].max():.1e} (relatively) above the optimum, the first of them "
-            f"number {left[0]}; raise max_iter, scale the features or strengthen the penalty.",
+            f"{len(left)} of {task.n_problems} problems ended, after {task.max_iter} Newton steps "
+            f"or for want of precision, with a relative gap of up to {fit.gap[left].max():.1e}, the "
+            f"first number {left[0]}; scale the features, strengthen the penalty or raise max_iter.",
             ConvergenceWarning,
             stacklevel=3,
         )
