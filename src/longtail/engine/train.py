@@ -272,7 +272,7 @@ def _warn(fit: LinearFit, task: LinearTask) -> None:
     if len(left):
         warnings.warn(
             f"{len(left)} of {task.n_problems} problems ended, after {task.max_iter} Newton steps "
-            f"or for want of precision, with a relative gap of up to {fit.gap[left].max():.1e} (the "
+            f"or for want of precision, with a relative gap up to {fit.gap[left].max():.1e} (the "
             f"first: number {left[0]}); scale the features, raise strength or raise max_iter.",
             ConvergenceWarning,
             stacklevel=3,
