@@ -21,7 +21,10 @@ from longtail.engine.newton import newton_bytes, solve_newton
 from longtail.engine.problem import LinearTask, make_task
 from longtail.errors import ConvergenceWarning, ParameterError
 
-SOLVERS = {"squared_hinge": (solve_dual, dual_bytes), "logistic": (solve_newton, newton_bytes)}
+SOLVERS = {  # by penalty and loss: the solver of a block, and its working memory a problem
+    ("l2", "squared_hinge"): (solve_dual, dual_bytes),
+    ("l2", "logistic"): (solve_newton, newton_bytes),
+}
 BLOCK = 32  # problems that look at X together
 BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 REPORT = {"objective": float, "gap": float, "iterations": int, "converged": bool, "seconds": float}
@@ -176,7 +179,7 @@ def _block_size(task: LinearTask, wanted: int | None) -> int:
         if wanted < 1:
             raise ParameterError(f"block_size must be at least 1, not {wanted!r}.")
         return int(wanted)
-    _, bytes_a_problem = SOLVERS[task.loss]
+    _, bytes_a_problem = SOLVERS[task.penalty, task.loss]
     return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem(task)))
 
 
@@ -193,7 +196,7 @@ def _solve(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
     """Solve a block: trivial problems at once, the others by the solver that fits the loss."""
     counts = np.diff(task.targets.indptr)[problems]
     real = problems[counts > 0]
-    solver, _ = SOLVERS[task.loss]
+    solver, _ = SOLVERS[task.penalty, task.loss]
     solved = dict(zip(real.tolist(), solver(task, real, stop) if len(real) else [], strict=True))
     return [solved[p] if p in solved else _without_positives(task) for p in problems.tolist()]
 
