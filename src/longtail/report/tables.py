@@ -49,7 +49,7 @@ SET_NAMES = {
 def evaluation_table(evaluation: Evaluation, title: str | None = None) -> RenderableType:
     """Metrics in percent: the rankings by k, then the metrics of the committed label sets.
 
-    The Hamming loss, which is tiny where labels are many, is shown as the fraction it is.
+    The Hamming loss, which is tiny where labels are many, is shown with three digits that count.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def evaluation_table(evaluation: Evaluation, title: str | None = None) -> Render
     if others:
         table = _table("Of the label sets, %", ">")
         for name, value in others.items():
-            shown = f"{value:.3g}" if name == "hamming_loss" else _percent(value)
+            shown = f"{100 * value:.3g}" if name == "hamming_loss" else _percent(value)
             table.add_row(SET_NAMES.get(name, name), shown)
         parts.append(table)
     return _titled(title, *parts)
