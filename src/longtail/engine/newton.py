@@ -18,6 +18,7 @@ Cost: O(nnz) a conjugate-gradient step and problem, some 20 to 60 of them a prob
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,22 +147,7 @@ def _newton_step(
 ) -> NDArray[np.bool_]:
     """One step of every problem; True where no length lowers the objective."""
     task, width = block.task, len(block.problems)
-    step, residual = np.empty_like(block.w), np.empty_like(block.w)
-    kind = task.fast_data.dtype.type
-    direction, product = np.empty(block.w.shape, kind), np.empty(block.w.shape, kind)
-    rho = np.empty(width)
-    start_cg(gradient, diagonal, step, residual, direction, rho)
-    enough = CG_ACCURACY * rho
-    going = np.ones(width, dtype=np.bool_)
-    for _ in range(MAX_CG):
-        if stop[0]:
-            raise Stopped
-        hessian_pass(
-            task.indptr, task.indices, task.fast_data, kind(task.bias), curvature,
-            kind(task.strength), direction, product,
-        )  # fmt: skip
-        if not advance_cg(diagonal, direction, product, step, residual, rho, enough, going):
-            break
+    step = _newton_direction(task, gradient, diagonal, curvature, stop)
     step_scores = _scores(task, step)
     slope = np.empty(width)
     column_dots(gradient, step, slope)
@@ -179,6 +165,49 @@ def _newton_step(
     block.value = np.where(falls, trial, block.value)
     block.iterations += 1
     return ~falls
+
+
+def _newton_direction(
+    task: LinearTask,
+    gradient: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    curvature: NDArray[Any],
+    stop: NDArray[np.int8],
+) -> NDArray[np.float64]:
+    """Solve H step = -gradient for every problem, roughly, by conjugate gradients in step.
+
+    Problems need different numbers of them: when half of the columns are done, they leave.
+    """
+    kind = task.fast_data.dtype.type
+    step, found = np.zeros_like(gradient), np.empty_like(gradient)
+    residual, direction = np.empty_like(gradient), np.empty(gradient.shape, kind)
+    product = np.empty_like(direction)
+    rho = np.empty(gradient.shape[1])
+    start_cg(gradient, diagonal, found, residual, direction, rho)
+    enough = CG_ACCURACY * rho
+    columns = np.arange(len(rho))
+    going = np.ones(len(rho), dtype=np.bool_)
+    for _ in range(MAX_CG):
+        if stop[0]:
+            raise Stopped
+        hessian_pass(
+            task.indptr, task.indices, task.fast_data, kind(task.bias), curvature,
+            kind(task.strength), direction, product,
+        )  # fmt: skip
+        left = advance_cg(diagonal, direction, product, found, residual, rho, enough, going)
+        if not left:
+            break
+        if 2 * left <= len(going):
+            step[:, columns] = found
+            columns, rho, enough = columns[going], rho[going], enough[going]
+            diagonal, curvature, found, residual, direction = (
+                np.ascontiguousarray(part[:, going])
+                for part in (diagonal, curvature, found, residual, direction)
+            )
+            product = np.empty_like(direction)
+            going = np.ones(left, dtype=np.bool_)
+    step[:, columns] = found
+    return step
 
 
 def _settle(
