@@ -44,7 +44,12 @@ __all__ = [
 ]
 
 
+_FOLDERS = ("data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest", "report")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FOLDERS:
+        return importlib.import_module(f"longtail.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'longtail' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -25,7 +25,6 @@ from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, ranked
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import decode_labels, encode_labels
-from longtail.metrics import subset_accuracy
 
 
 @dataclass(frozen=True)
@@ -185,6 +184,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         self
         """
         self._check_parameters()
+        self._forget()
         if Y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; "
@@ -199,13 +199,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             )
         if encoded.matrix.shape[1] == 0:
             raise InputError("Y has no labels at all; at least one label is needed to train.")
-        self.classes_ = encoded.classes
-        self.label_kind_ = encoded.kind
-        self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
-        self.n_points_ = int(rows.shape[0])
         folder = None if checkpoint is None else Path(checkpoint)
         with progress_bar(progress) as bar:
             self._fit(rows, encoded.matrix, Run(bar, folder))
+        self.label_kind_ = encoded.kind
+        self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
+        self.n_points_ = int(rows.shape[0])
+        self.classes_ = encoded.classes
         return self
 
     def predict_topk(self, X: Any, k: int = 5) -> sp.csr_array:
@@ -271,17 +271,28 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
-        predicted = encode_labels(self.predict(X), label_names=self._names_of(self.label_kind_))
-        true = encode_labels(y, label_names=self._names_of(encode_labels(y).kind))
-        if sample_weight is None:
-            return float(subset_accuracy(true.matrix, predicted.matrix))
-        wrong = abs(true.matrix - predicted.matrix).sum(axis=1) > 0
-        return float(np.average(~np.asarray(wrong).ravel(), weights=sample_weight))
+        predicted = self.predict(X)
+        if self.label_kind_ == "names":
+            right = [set(a) == set(b) for a, b in zip(predicted, y, strict=True)]
+        elif self.label_kind_ == "multiclass":
+            right = [a == b for a, b in zip(predicted.tolist(), _plain(y), strict=True)]
+        else:
+            true = encode_labels(y).matrix
+            if true.shape != predicted.shape:
+                raise InputError(f"y has shape {true.shape}, the predictions {predicted.shape}.")
+            wrong = abs(true - as_csr(predicted, dtype=true.dtype)).sum(axis=1)
+            right = np.asarray(wrong).ravel() == 0
+        return float(np.average(right, weights=sample_weight))
 
     # ---- the machinery -----------------------------------------------------------------------
 
-    def _names_of(self, kind: str) -> Any:
-        return self.classes_.tolist() if kind in ("multiclass", "names") else None
+    def _forget(self) -> None:
+        """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")
 
     def _column(self, label: Any) -> int:
         found = np.flatnonzero(
@@ -307,6 +318,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _plain(values: Any) -> list[Any]:
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _one_sentence(message: str) -> str:

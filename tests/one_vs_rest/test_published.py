@@ -18,7 +18,7 @@ def test_dismec_on_eurlex(data_folder):
     train, test = (load(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
     scaler = RowScaler(damping="sqrt").fit(train.X)
     model = DiSMEC(n_jobs=2).fit(scaler.transform(train.X), train.Y)
-    assert model.gap_.max() <= 1e-4
+    assert np.nanmax(model.gap_) <= 1e-4
     found = evaluate(
         test.Y,
         scores=model.predict_topk(scaler.transform(test.X), 5),

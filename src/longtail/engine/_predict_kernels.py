@@ -38,16 +38,17 @@ def topk_rows(
 
 @kernel
 def above_rows(
-    indptr, indices, data, start, stop, w_indptr, w_indices, w_data, biases, threshold,
-    out_indptr, out_labels, out_values,
+    indptr, indices, data, first, start, stop, w_indptr, w_indices, w_data, biases, threshold,
+    out_ends, out_labels, out_values,
 ):  # fmt: skip
     """All labels that score at least `threshold`, for rows start..stop, in label order.
 
-    Stops early when the output is full; returns the first row not done.
+    The ends of the rows' labels are counted from row `first`. Stops early when the output is full;
+    returns the first row not done.
     """
     n_labels = biases.shape[0]
     total = np.empty(n_labels)
-    size = out_indptr[start]
+    size = out_ends[start - first]
     for i in range(start, stop):
         _score(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, biases, total)
         for label in range(n_labels):
@@ -57,5 +58,5 @@ def above_rows(
                 out_labels[size] = label
                 out_values[size] = total[label]
                 size += 1
-        out_indptr[i + 1] = size
+        out_ends[i - first + 1] = size
     return stop

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import nullcontext
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +17,6 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from longtail.engine._solution import Stopped
 from longtail.errors import ParameterError
 
 Piece = TypeVar("Piece")
@@ -48,6 +48,7 @@ def run_threads(
     *,
     n_jobs: int | None,
     done: Callable[[Piece, Result], None],
+    limit_blas: bool = True,
 ) -> None:
     """Do `work(piece, stop)` for every piece; `done(piece, result)` in this thread as each ends.
 
@@ -57,31 +58,33 @@ def run_threads(
         Gets the piece and the stop flag, an int8 array of one entry; when that is no longer zero
         it raises `Stopped` soon.
     pieces : iterable
-        Any order of finishing may occur with more than one thread.
+        Any order of finishing may occur with more than one thread. A few are under way at a time.
     n_jobs : int or None
         As in scikit-learn.
     done : callable
         Called in the calling thread. What it raises stops the run.
+    limit_blas : bool
+        Whether to hold BLAS down to one thread meanwhile, which is a setting of the whole process;
+        for work that uses none, such as prediction, leave it alone.
     """
     stop = np.zeros(1, dtype=np.int8)
+    threads = thread_count(n_jobs)
+    coming = iter(pieces)
     with (
-        threadpool_limits(limits=1),
-        ThreadPoolExecutor(thread_count(n_jobs), thread_name_prefix="longtail") as pool,
+        threadpool_limits(limits=1) if limit_blas else nullcontext(),
+        ThreadPoolExecutor(threads, thread_name_prefix="longtail") as pool,
     ):
-        futures: dict[Future[Result], Piece] = {
-            pool.submit(work, piece, stop): piece for piece in pieces
-        }
+        under_way: dict[Future[Result], Piece] = {}
         try:
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+            while True:
+                for piece in islice(coming, 4 * threads - len(under_way)):
+                    under_way[pool.submit(work, piece, stop)] = piece
+                if not under_way:
+                    break
+                finished, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    done(futures[future], future.result())
+                    done(under_way.pop(future), future.result())
         except BaseException:
             stop[0] = 1
             pool.shutdown(wait=False, cancel_futures=True)
-            for future in futures:
-                if not future.cancelled():
-                    with suppress(Stopped):
-                        future.exception()
             raise

@@ -6,6 +6,7 @@ touches only the labels that use them. Memory: one array of length L a thread, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.engine._predict_kernels import above_rows, topk_rows
-from longtail.engine.executor import run_threads
+from longtail.engine.executor import run_threads, thread_count
 
 CHUNK = 256  # rows a piece of work
 
@@ -61,7 +62,7 @@ def linear_topk(
             topk_rows(*points, *span, *model, labels, values)
 
     if n and k:
-        run_threads(work, _spans(n), n_jobs=n_jobs, done=lambda *_: None)
+        _run(work, n, n_jobs)
     order = np.argsort(labels, axis=1)
     return sp.csr_array(
         (
@@ -97,20 +98,20 @@ def linear_scores_above(
 
     def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
         first, last = span
-        ends = np.zeros(last + 1, dtype=np.int64)
+        ends = np.zeros(last - first + 1, dtype=np.int64)
         labels = np.empty(16 * (last - first), dtype=np.int32)
         values = np.empty(len(labels))
         at = first
         while at < last and not stop[0]:
-            at = above_rows(*points, at, last, *model, threshold, ends, labels, values)
+            at = above_rows(*points, first, at, last, *model, threshold, ends, labels, values)
             if at < last:
                 labels = np.resize(labels, max(2 * len(labels), n_labels))
                 values = np.resize(values, len(labels))
-        total = ends[last]
-        parts[first] = (np.diff(ends[first:]), labels[:total].copy(), values[:total].copy())
+        total = ends[-1]
+        parts[first] = (np.diff(ends), labels[:total].copy(), values[:total].copy())
 
     if n and n_labels:
-        run_threads(work, _spans(n), n_jobs=n_jobs, done=lambda *_: None)
+        _run(work, n, n_jobs)
     in_order = [parts[first] for first in sorted(parts)]
     lengths = np.concatenate([part[0] for part in in_order] or [np.zeros(n, dtype=np.int64)])
     return sp.csr_array(
@@ -123,8 +124,16 @@ def linear_scores_above(
     )
 
 
-def _spans(n: int) -> list[tuple[int, int]]:
-    return [(first, min(first + CHUNK, n)) for first in range(0, n, CHUNK)]
+def _run(
+    work: Callable[[tuple[int, int], NDArray[np.int8]], None], n: int, n_jobs: int | None
+) -> None:
+    """All rows in spans; without threads where these would bring nothing but their start."""
+    spans = ((first, min(first + CHUNK, n)) for first in range(0, n, CHUNK))
+    if n <= CHUNK or thread_count(n_jobs) == 1:
+        for span in spans:
+            work(span, np.zeros(1, dtype=np.int8))
+    else:
+        run_threads(work, spans, n_jobs=n_jobs, done=lambda *_: None, limit_blas=False)
 
 
 def _arrays(

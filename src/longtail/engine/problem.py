@@ -144,9 +144,7 @@ def make_task(
         raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
     if not np.isfinite(rows.data).all():
         raise InputError("X contains NaN or infinity; replace these values before training.")
-    wanted = sp.csc_array(targets, dtype=np.float64)
-    if wanted is targets:
-        wanted = wanted.copy()
+    wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
     wanted.sum_duplicates()
     wanted.eliminate_zeros()
     if wanted.shape[0] != rows.shape[0]:
@@ -161,6 +159,8 @@ def make_task(
         shape = (rows.shape[1] + 1, wanted.shape[1])
         if start.shape != shape:
             raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
+        if not np.isfinite(start.data).all():
+            raise InputError("warm_start contains NaN or infinity; start without it.")
     return LinearTask(
         indptr=rows.indptr.astype(np.int64),
         indices=rows.indices.astype(np.int32, copy=False),
@@ -182,7 +182,7 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     if weights is None:
         return None
     if sp.issparse(weights):
-        weights = sp.csc_array(weights, dtype=np.float64)
+        weights = sp.csc_array(weights, dtype=np.float64, copy=True)
         weights.sum_duplicates()
         values = weights.data
     else:

@@ -41,7 +41,7 @@ class LinearFit:
     objective, gap, iterations, converged, seconds : arrays of shape (B,)
         Objective over all points before pruning, proven relative gap to the optimum, iterations,
         whether the gap is within the tolerance, and seconds. A problem without a positive target
-        is not trained: it has a bias only and zero iterations.
+        is not trained: it has a bias only, zero iterations, and NaN as objective and gap.
     """
 
     weights: sp.csr_array
@@ -198,29 +198,31 @@ def _solve(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
     real = problems[counts > 0]
     solver, _ = SOLVERS[task.penalty, task.loss]
     solved = dict(zip(real.tolist(), solver(task, real, stop) if len(real) else [], strict=True))
-    return [solved[p] if p in solved else _without_positives(task) for p in problems.tolist()]
+    return [solved[p] if p in solved else _without_positives(task, p) for p in problems.tolist()]
 
 
-def _without_positives(task: LinearTask) -> Solution:
-    """A problem that has no positive: no features, and the bias that is best alone."""
+def _without_positives(task: LinearTask, problem: int) -> Solution:
+    """A problem that has no positive is not trained: no features, the bias that is best alone."""
     score = 0.0
+    weights = task.weights(problem)
+    points = task.n_points if weights is None else float(weights.sum())
     if task.bias > 0:
         if task.loss == "squared_hinge":
-            n = 2.0 * task.n_points * task.bias**2
+            n = 2.0 * points * task.bias**2
             score = -n / (task.strength + n)
         else:
             for _ in range(100):  # Newton on strength·v + N·bias²·sigmoid(v) = 0, v = bias·w
                 p = 1.0 / (1.0 + np.exp(-score))
-                n = task.n_points * task.bias**2
+                n = points * task.bias**2
                 step = (task.strength * score + n * p) / (task.strength + n * p * (1.0 - p))
                 score -= step
                 if abs(step) < 1e-12:
                     break
     empty = np.empty(0, dtype=np.int64)
     if score == 0.0:
-        return Solution(empty, empty.astype(float), np.nan, 0.0, 0, True)
+        return Solution(empty, empty.astype(float), np.nan, np.nan, 0, True)
     return Solution(
-        np.array([task.n_features]), np.array([score / task.bias]), np.nan, 0.0, 0, True
+        np.array([task.n_features]), np.array([score / task.bias]), np.nan, np.nan, 0, True
     )
 
 

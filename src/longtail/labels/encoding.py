@@ -96,7 +96,10 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
         )
     if isinstance(Y, np.ndarray):
         return _encode_array(Y, label_names)
-    array = np.asarray(rows)
+    try:
+        array = np.asarray(rows)
+    except ValueError:  # text beside bytes that are none
+        array = name_array(rows)
     # numpy makes strings of mixed names and drops trailing NULs
     return _encode_array(array if array.tolist() == rows else name_array(rows), label_names)
 
