@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 import longtail
 from longtail import ranked
 from longtail.data import RowScaler, make_longtail
-from longtail.errors import InputError, LongtailError, ParameterError
+from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from tests.instances import instances
 
 NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
@@ -246,6 +246,46 @@ class TestContract:
         classifier.fit(X, Y)
         assert classifier.label_counts_.tolist() == Y.sum(axis=0).tolist()
         assert classifier.n_points_ == 60
+
+    def test_labels_unseen_in_training_are_misses_and_no_error(self, classifier, small):
+        X, Y = small
+        for form in (names_of(Y), np.array(NAMES)[Y.argmax(axis=1)]):
+            model = clone(classifier).fit(X, form)
+            other = list(form)
+            other[0] = ("moon",) if isinstance(form, list) else "moon"
+            assert model.score(X, other) <= model.score(X, form)
+
+    def test_a_fit_that_fails_leaves_nothing_learned(self, classifier, small, tmp_path):
+        from sklearn.exceptions import NotFittedError
+
+        X, Y = small
+        classifier.fit(X, Y, label_names=NAMES)
+
+        def stop(what, done, total):
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            classifier.fit(X, Y, label_names=NAMES[::-1], progress=stop)
+        with pytest.raises(NotFittedError):
+            classifier.predict(X)
+        with pytest.raises(NotFittedError):
+            classifier.save(tmp_path / "model")
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("n_features_in_", 10**7),
+            ("classes_", np.array(["a"])),
+            ("label_kind_", "bogus"),
+            ("label_counts_", np.zeros(2)),
+        ],
+    )
+    def test_parts_that_do_not_fit_are_refused(self, classifier, small, tmp_path, name, value):
+        classifier.fit(*small)
+        setattr(classifier, name, value)
+        classifier.save(tmp_path / "model")
+        with pytest.raises(ModelError):
+            longtail.load(tmp_path / "model")
 
     def test_unfitted_is_said(self, classifier, small):
         from sklearn.exceptions import NotFittedError

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 import polars as pl
@@ -24,7 +24,7 @@ from longtail import store
 from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, ranked
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import decode_labels, encode_labels
+from longtail.labels import Kind, decode_labels, encode_labels
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,12 @@ class StoredEstimator(BaseEstimator):
             if not name.isidentifier() or not name.endswith("_") or name.startswith("_"):
                 raise ModelError(f"The model holds an attribute {name!r}, which none should have.")
             setattr(self, name, value)
+        if state["learned"]:
+            self._check_state()
         return self
+
+    def _check_state(self) -> None:
+        """Refuse, with `ModelError`, learned parts that do not fit each other."""
 
 
 class ExtremeClassifier(ClassifierMixin, StoredEstimator):
@@ -290,6 +295,19 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
+
+    def _check_state(self) -> None:
+        for name in ("classes_", "label_kind_", "label_counts_", "n_points_", "n_features_in_"):
+            if not hasattr(self, name):
+                raise ModelError(f"The model has no {name}; it was not saved by longtail.")
+        if (
+            self.label_kind_ not in get_args(Kind)
+            or not isinstance(self.classes_, np.ndarray)
+            or self.classes_.ndim != 1
+            or np.shape(self.label_counts_) != self.classes_.shape
+            or not isinstance(self.n_features_in_, int)
+        ):
+            raise ModelError("The labels of the model do not fit each other; it was altered.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from longtail._run import Run
 from longtail.engine import fit_linear
 from longtail.errors import CheckpointError
+from longtail.store import read_arrays, write_arrays
 
 
 def data(seed=0, n=400, d=120, b=60):
@@ -67,6 +68,22 @@ def test_damaged_block_is_done_again(tmp_path):
     flipped = bytearray(blocks[1].read_bytes())
     flipped[-3] ^= 1
     blocks[1].write_bytes(flipped)
+    same(fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c")), whole)
+
+
+def test_exchanged_and_senseless_blocks_are_done_again(tmp_path):
+    X, T = data()
+    whole = fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c"))
+    first, second, third = sorted((tmp_path / "c").glob("block-*"))
+    saved = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(saved)
+    arrays, meta = read_arrays(third)
+    write_arrays(third, {**arrays, "ends": arrays["ends"] * 10}, meta)
+    same(fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c")), whole)
+    arrays, meta = read_arrays(third)
+    write_arrays(third, {"something": arrays["values"]}, meta)
+    write_arrays(second, {**arrays, "features": arrays["features"] - 5}, {**meta, "block": "1"})
     same(fit_linear(X, T, block_size=20, run=Run(checkpoint=tmp_path / "c")), whole)
 
 

@@ -65,6 +65,7 @@ class Checkpoint:
 
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
+        self.identity = identity
         folder.mkdir(parents=True, exist_ok=True)
         note = folder / "run.json"
         if note.exists():
@@ -93,14 +94,17 @@ class Checkpoint:
         if not path.exists():
             return None
         try:
-            arrays, _ = read_arrays(path)
+            arrays, meta = read_arrays(path)
         except ModelError:
             return None
-        return dict(arrays)
+        return dict(arrays) if meta == self._name(block) else None
 
     def save(self, block: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write a finished block, whole or not at all."""
-        write_arrays(self._path(block), dict(arrays), {})
+        write_arrays(self._path(block), dict(arrays), self._name(block))
+
+    def _name(self, block: int) -> dict[str, str]:
+        return {"run": self.identity, "block": str(block)}
 
     def _path(self, block: int) -> Path:
         return self.folder / f"block-{block:06d}.safetensors"

@@ -2,6 +2,7 @@
 
 from longtail.labels.encoding import (
     EncodedLabels,
+    Kind,
     decode_labels,
     encode_labels,
     matrix_to_names,
@@ -36,6 +37,7 @@ __all__ = [
     "PROPENSITY_CONSTANTS",
     "Components",
     "EncodedLabels",
+    "Kind",
     "PowerLaw",
     "TailStatistics",
     "algebraic_connectivity",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import fit_linear, linear_scores_above, linear_topk
-from longtail.errors import ParameterError
+from longtail.errors import ModelError, ParameterError
 
 
 class LinearOneVsRest(ExtremeClassifier):
@@ -54,6 +54,13 @@ class LinearOneVsRest(ExtremeClassifier):
         self.objective_ = fit.objective * self.C
         self.gap_ = fit.gap
         self.n_iter_ = fit.iterations
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        shape = (self.n_features_in_ + 1, len(self.classes_))
+        weights = getattr(self, "weights_", None)
+        if not isinstance(weights, sp.csr_array) or weights.shape != shape:
+            raise ModelError("The weights of the model do not fit its labels; it was altered.")
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         return linear_topk(X, self.weights_, k, n_jobs=self.n_jobs)
