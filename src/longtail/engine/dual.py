@@ -9,7 +9,8 @@ which reads X once for all of them.
 
 Cost a problem: some 20 sweeps over the working set, O(nnz of a few hundred points) each, and three
 to five looks at all points, O(nnz) each. On badly scaled data coordinate descent may crawl; a
-problem that it leaves unsolved is finished by Newton steps over all points.
+problem that it leaves unsolved is finished by Newton steps over all points, which start from its
+weights and keep its lower bound.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from longtail.engine.problem import LinearTask
 NEAREST = 100  # negatives most like the positives, at the start
 SPREAD = 100  # negatives spread over all points, at the start
 ENTER = 200  # at least so many violators may enter at once
-MAX_SWEEPS = 100  # a round; then the violators are looked at anyway
-MAX_ROUNDS = 60
+MAX_SWEEPS = 300  # a round; then the violators are looked at anyway
+MAX_ALL_SWEEPS = 20_000  # a problem; what is unsolved then is left to Newton steps
+MAX_ROUNDS = 200
 FEW_FEATURES = 2**16  # up to here a dense w stays in the caches; above, rows are renumbered
 
 
@@ -73,7 +75,7 @@ def solve_dual(
     looks = np.empty((len(problems), task.n_points))
     waiting = _start(task, problems, block, looks)
     solved: dict[int, Solution] = {}
-    left: list[int] = []
+    left: list[tuple[_Problem, NDArray[np.float64]]] = []
     shared = time.perf_counter() - began
     while waiting:
         block = (
@@ -104,8 +106,8 @@ def solve_dual(
                     iterations=problem.sweeps,
                     converged=True,
                 )
-            elif problem.rounds >= MAX_ROUNDS or problem.sweeps >= 10 * MAX_SWEEPS:
-                left.append(problem.number)
+            elif problem.rounds >= MAX_ROUNDS or problem.sweeps >= MAX_ALL_SWEEPS:
+                left.append((problem, w.copy()))
             else:
                 going.append(problem)
             problem.seconds += time.perf_counter() - began
@@ -114,8 +116,10 @@ def solve_dual(
         waiting = going
     for solution in solved.values():
         solution.seconds += shared / len(problems)
-    for number in left:
-        solved[number] = solve_newton(task, np.array([number]), stop)[0]
+    for problem, w in left:
+        bound = np.array([problem.dual * task.strength])
+        number = np.array([problem.number])
+        solved[problem.number] = solve_newton(task, number, stop, w[:, None], bound)[0]
     return [solved[int(number)] for number in problems]
 
 

@@ -44,7 +44,13 @@ TINY = np.finfo(float).tiny
 class _Block:
     """The problems still on their way, one column each."""
 
-    def __init__(self, task: LinearTask, problems: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        task: LinearTask,
+        problems: NDArray[np.int64],
+        start: NDArray[np.float64] | None,
+        lower: NDArray[np.float64] | None,
+    ) -> None:
         n, d, width = task.n_points, task.n_features, len(problems)
         self.task = task
         self.problems = problems
@@ -56,7 +62,8 @@ class _Block:
             self.targets[rows, column] = values
             if self.weights is not None:
                 self.weights[:, column] = task.weights(problem)
-            self.w[:, column] = _first_weights(task, problem)
+            self.w[:, column] = _first_weights(task, problem) if start is None else start[:, column]
+        self.lower = np.full(width, -np.inf) if lower is None else lower
         self.z = _scores(task, self.w)
         self.iterations = np.zeros(width, dtype=np.int64)
         self.value = np.empty(width)
@@ -87,6 +94,7 @@ class _Block:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, columns]))
         if self.weights is not None:
             self.weights = np.ascontiguousarray(self.weights[:, columns])
+        self.lower = self.lower[columns]
         self.iterations = self.iterations[columns]
         self.value = self.value[columns]
 
@@ -104,10 +112,18 @@ def newton_bytes(task: LinearTask) -> int:
 
 
 def solve_newton(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
+    task: LinearTask,
+    problems: NDArray[np.int64],
+    stop: NDArray[np.int8],
+    start: NDArray[np.float64] | None = None,
+    lower: NDArray[np.float64] | None = None,
 ) -> list[Solution]:
-    """Solve a block of problems over all their points."""
-    block = _Block(task, problems)
+    """Solve a block of problems over all their points.
+
+    `start` (D + 1, B) and `lower` (B,) are weights to start from and lower bounds on the optimal
+    objectives, where another solver has found some.
+    """
+    block = _Block(task, problems, start, lower)
     solved: dict[int, Solution] = {}
     began = time.perf_counter()
     while len(block.problems):
@@ -120,7 +136,7 @@ def solve_newton(
         )  # fmt: skip
         squared = np.empty(len(block.problems))
         column_dots(gradient, gradient, squared)
-        gap = squared / (2.0 * task.strength)
+        gap = np.minimum(squared / (2.0 * task.strength), block.value - block.lower)
         converged = gap <= task.tol * block.value
         ended = converged | (block.iterations >= task.max_iter)
         if ended.any():
