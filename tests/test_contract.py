@@ -119,6 +119,9 @@ class TestContract:
         names = [f"word{j}" for j in range(10)]
         why = classifier.explain(X[0], "sea", n=10, feature_names=names)
         assert why.label == "sea"
+        assert classifier.explain(sp.csr_array(X)[0], "sea").score == why.score
+        with pytest.raises(ParameterError):
+            classifier.explain(X[0], "sea", n=-1)
         assert isinstance(why.table(), pl.DataFrame)
         assert set(why.features) <= set(names)
         assert "sea" in str(why)

@@ -261,8 +261,12 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             Names of the D features; by default those seen in `fit`, or their numbers.
         """
         check_is_fitted(self)
-        if not sp.issparse(x) and getattr(x, "ndim", None) != 2:
+        if sp.issparse(x) and x.ndim == 1:
+            x = x.reshape(1, -1)
+        elif not sp.issparse(x) and getattr(x, "ndim", None) != 2:
             x = np.atleast_2d(np.asarray(x))
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"n must be a whole number of at least 1, not {n!r}.")
         row = self._checked(x, reset=False)
         if row.shape[0] != 1:
             raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")

@@ -46,7 +46,7 @@ class BinaryRelevance(LinearOneVsRest):
     Notes
     -----
     Training costs O(nnz(X)) a conjugate-gradient step, some 10 to 40 of them a label. The scores of
-    `predict_topk` are log-odds: labels above 0 are predicted.
+    `predict_topk` are log-odds: labels from 0 on are predicted.
 
     Examples
     --------

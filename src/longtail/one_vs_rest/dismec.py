@@ -43,7 +43,7 @@ class DiSMEC(LinearOneVsRest):
     Notes
     -----
     Training costs O(nnz(X)) a look at all points, about four looks a label; prediction O(weights of
-    the features of x + L). A score is a margin: labels above 0 are predicted.
+    the features of x + L). A score is a margin: labels from 0 on are predicted.
 
     Examples
     --------
