@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
+PEERS := benchmarks/peers
 
-.PHONY: demo test lint docs bench-linear bench-reading wheel clean
+.PHONY: demo test lint docs wheel clean \
+	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -30,6 +32,18 @@ bench-linear: $(TEST)
 bench-reading: $(TEST)
 	$(BIN)/python benchmarks/bench_reading.py
 
+bench-proxml: $(TEST) $(PEERS)/.venv/trees/.installed $(PEERS)/.venv/pecos/.tried
+	$(BIN)/python benchmarks/bench_proxml.py $(ARGS)
+
+bench-label-graph: $(TEST)
+	$(BIN)/python benchmarks/bench_label_graph.py $(ARGS)
+
+bench-predict: $(TEST)
+	$(BIN)/python benchmarks/bench_predict.py $(ARGS)
+
+bench-certificate: $(TEST)
+	$(BIN)/python benchmarks/bench_certificate.py $(ARGS)
+
 wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build
@@ -46,5 +60,19 @@ $(TEST): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	touch $@
 
+# The peers of bench-proxml, each where its own dependencies can be met.
+$(PEERS)/.venv/trees/.installed: $(PEERS)/requirements.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# PECOS wants old versions of numpy and scipy; where there are none, the benchmark goes without it.
+$(PEERS)/.venv/pecos/.tried: $(PEERS)/requirements-pecos.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< && \
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps libpecos==1.2.8 || \
+	{ echo "PECOS cannot be installed here; the benchmark goes without it."; rm -rf $(@D)/bin; }
+	touch $@
+
 clean:
-	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS)/.venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,7 +11,9 @@ from typing import Any
 from longtail.base import ExtremeClassifier
 from longtail.methods import methods
 
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "proxml-cv": {"strengths": (1.0, 0.25), "folds": 2},
+}
 
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
 """method -> scikit-learn check -> reason."""

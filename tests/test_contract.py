@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from scipy.special import log_expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,6 +18,7 @@ import longtail
 from longtail import ranked
 from longtail.data import RowScaler, make_longtail
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
+from longtail.labels import inverse_propensities
 from tests.instances import instances
 
 NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
@@ -100,6 +102,66 @@ class TestContract:
         classifier.fit(*small)
         with pytest.raises(ParameterError):
             classifier.predict_topk(small[0], k)
+
+    def test_without_a_tail_weight_nothing_changes(self, classifier, small):
+        X, Y = small
+        classifier.fit(X, Y)
+        plain = classifier.predict_topk(X, 3)
+        classifier.calibration_ = np.array([5.0, 1.0])
+        for top in (classifier.predict_topk(X, 3), classifier.predict_topk(X, 3, tail=0)):
+            assert np.array_equal(plain.indices, top.indices)
+            assert np.array_equal(plain.data, top.data)
+
+    @pytest.mark.parametrize("calibration", [None, (3.0, -0.5)])
+    def test_tail_weights_rank_by_chance_and_rarity(self, classifier, small, calibration):
+        X, Y = small
+        Y = np.column_stack([Y, np.zeros(60, int)])
+        classifier.fit(X, Y)
+        if calibration is not None:
+            classifier.calibration_ = np.array(calibration)
+            assert classifier.score_scale == calibration
+        scale, shift = classifier.score_scale
+        scores = classifier.predict_topk(X, 7)
+        rarity = np.append(np.log(inverse_propensities(Y[:, :6])), 0.0)
+        for tail in (0.2, 1.5):
+            wanted = sp.csr_array(scores)
+            wanted.data = log_expit(scale * scores.data + shift) + tail * rarity[scores.indices]
+            top = classifier.predict_topk(X, 3, tail=tail)
+            assert isinstance(top, sp.csr_array)
+            assert np.allclose(ranked(top, 3)[1], ranked(wanted, 3)[1], equal_nan=True)
+            assert (np.diff(top.indptr) <= 3).all()
+            six, _ = ranked(classifier.predict_topk(X, 6, tail=tail), 6)
+            assert np.array_equal(ranked(top, 3)[0], six[:, :3])
+
+    def test_a_huge_tail_weight_ranks_by_rarity(self, classifier, small):
+        X, Y = small
+        Y = Y.copy()
+        for label in range(6):
+            Y[:, label] = np.arange(60) < 5 * (6 - label)
+        classifier.fit(X, Y)
+        order, _ = ranked(classifier.predict_topk(X, 6, tail=1e9), 6)
+        stored = [row[row >= 0] for row in order]
+        assert all((np.diff(row) < 0).all() for row in stored)
+
+    @pytest.mark.parametrize("tail", [-0.1, np.nan, np.inf, None, "1", True])
+    def test_odd_tail_weights_are_refused(self, classifier, small, tail):
+        classifier.fit(*small)
+        with pytest.raises(ParameterError, match="tail must be") as caught:
+            classifier.predict_topk(small[0], 3, tail=tail)
+        assert "\n" not in str(caught.value)
+
+    def test_calibration_is_kept_and_forgotten(self, classifier, small, tmp_path):
+        X, Y = small
+        usual = classifier.fit(X, Y).score_scale
+        classifier.calibration_ = np.array([4.0, 0.5])
+        classifier.save(tmp_path / "model")
+        loaded = longtail.load(tmp_path / "model")
+        assert loaded.score_scale == (4.0, 0.5)
+        there, here = (model.predict_topk(X, 3, tail=0.5) for model in (loaded, classifier))
+        assert np.array_equal(there.data, here.data)
+        assert np.array_equal(there.indices, here.indices)
+        assert clone(loaded).fit(X, Y).score_scale == loaded.fit(X, Y).score_scale == usual
+        assert not hasattr(loaded, "calibration_")
 
     def test_probabilities_are_probabilities(self, classifier, small):
         if not hasattr(classifier, "predict_proba"):
@@ -281,6 +343,11 @@ class TestContract:
             ("classes_", np.array(["a"])),
             ("label_kind_", "bogus"),
             ("label_counts_", np.zeros(2)),
+            ("calibration_", np.array([-1.0, 0.0])),
+            ("calibration_", np.array([1.0, np.inf])),
+            ("calibration_", np.array([1.0, 0.0, 0.0])),
+            ("calibration_", np.array([1, 0])),
+            ("calibration_", "bogus"),
         ],
     )
     def test_parts_that_do_not_fit_are_refused(self, classifier, small, tmp_path, name, value):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 
 import longtail
 from longtail import BinaryRelevance, Tagger
 from longtail.data import RowScaler, TextFeatures
-from longtail.errors import InputError
+from longtail.errors import InputError, ParameterError
 
 TEXTS = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
 LABELS = [["sea"], ["winter"], ["sea", "fun"], ["winter"]]
@@ -59,6 +60,45 @@ def test_saved_and_loaded(tmp_path, inputs, features):
     # it can be trained again as it was
     again = loaded.fit(inputs, LABELS)
     assert again.tag(inputs) == tagger.tag(inputs)
+
+
+def test_unfitted_is_said():
+    for ask in ("predict", "predict_topk", "tag", "transform"):
+        with pytest.raises(NotFittedError):
+            getattr(Tagger(), ask)(TEXTS)
+    with pytest.raises(NotFittedError):
+        Tagger().score(TEXTS, LABELS)
+    with pytest.raises(NotFittedError):
+        Tagger().explain(TEXTS[0], "sea")
+    with pytest.raises(NotFittedError):
+        Tagger(classifier=BinaryRelevance()).predict_proba(TEXTS)
+    half = Tagger(classifier=BinaryRelevance(C=-1))
+    with pytest.raises(ParameterError):
+        half.fit(TEXTS, LABELS)
+    with pytest.raises(NotFittedError):
+        half.predict(TEXTS)
+
+
+def test_score_with_weights():
+    tagger = Tagger().fit(TEXTS, LABELS)
+    wrong = [["sea"], ["sea"], LABELS[2], LABELS[3]]
+    right = [set(a) == set(b) for a, b in zip(tagger.predict(TEXTS), wrong, strict=True)]
+    assert 0 < sum(right) < 4
+    assert tagger.score(TEXTS, wrong) == np.mean(right)
+    weights = [0.1, 0.2, 0.3, 0.4]
+    wanted = np.average(right, weights=weights)
+    assert tagger.score(TEXTS, wrong, sample_weight=weights) == pytest.approx(wanted)
+
+
+def test_tail_weights_are_passed_on():
+    tagger = Tagger().fit(TEXTS, LABELS)
+    rows = tagger.transform(TEXTS)
+    wanted = tagger.classifier_.predict_topk(rows, 2, tail=3.0)
+    assert np.array_equal(tagger.predict_topk(TEXTS, 2, tail=3.0).data, wanted.data)
+    assert all(row[0][0] == "fun" for row in tagger.tag(TEXTS, 2, tail=50.0))
+    flat = {"tail": 50.0, "propensities": np.ones(3)}
+    names = [[name for name, _ in row] for row in tagger.tag(TEXTS, 2)]
+    assert [[name for name, _ in row] for row in tagger.tag(TEXTS, 2, **flat)] == names
 
 
 def test_feature_names(tmp_path):

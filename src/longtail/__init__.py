@@ -24,7 +24,10 @@ _HOMES = {
     "DiSMEC": "longtail.one_vs_rest",
     "Explanation": "longtail.base",
     "ExtremeClassifier": "longtail.base",
+    "ProXML": "longtail.one_vs_rest",
+    "ProXMLCV": "longtail.one_vs_rest",
     "Tagger": "longtail.tagger",
+    "compare": "longtail.comparison",
     "evaluate": "longtail.metrics",
     "load": "longtail.base",
     "ranked": "longtail._sparse",
@@ -36,15 +39,21 @@ __all__ = [
     "DiSMEC",
     "Explanation",
     "ExtremeClassifier",
+    "ProXML",
+    "ProXMLCV",
     "Tagger",
     "__version__",
+    "compare",
     "evaluate",
     "load",
     "ranked",
 ]
 
 
-_FOLDERS = ("data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest", "report")
+_FOLDERS = (
+    "comparison", "data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest",
+    "published", "report", "tail",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from longtail.errors import ParameterError
 
@@ -29,14 +30,19 @@ class Run:
         Told `(what, done, total)` after every finished piece.
     checkpoint : Path, optional
         Folder for finished pieces; a run that finds its own pieces there goes on after them.
+    names : sequence, optional
+        Names of the labels, for warnings.
     """
 
     progress: Progress | None = None
     checkpoint: Path | None = None
+    names: Sequence[Any] | None = None
 
     def part(self, name: str) -> Run:
         """The same run with its checkpoints in a folder of their own."""
-        return Run(self.progress, None if self.checkpoint is None else self.checkpoint / name)
+        return replace(
+            self, checkpoint=None if self.checkpoint is None else self.checkpoint / name
+        )
 
     def report(self, what: str, done: int, total: int) -> None:
         """Tell whoever listens."""

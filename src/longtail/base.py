@@ -8,14 +8,16 @@ keeping the label names to saving the model, is done here, once.
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,7 +26,7 @@ from longtail import store
 from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, ranked
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import Kind, decode_labels, encode_labels
+from longtail.labels import Kind, TailRanking, decode_labels, encode_labels, inverse_propensities
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,10 @@ class StoredEstimator(BaseEstimator):
         """Refuse, with `ModelError`, learned parts that do not fit each other."""
 
 
+_RANKINGS: WeakKeyDictionary[Any, tuple[Any, TailRanking]] = WeakKeyDictionary()
+"""The last ranking of each classifier, which costs more to make than a point to predict."""
+
+
 class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     """Base of every classifier in longtail.
 
@@ -123,7 +129,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
-    propensities are made of.
+    propensities are made of. `calibration_`, where `longtail.tail` has set it, holds the scale and
+    the shift that make log-odds of scores.
     """
 
     method: ClassVar[str] = ""
@@ -134,6 +141,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     label_counts_: NDArray[np.int64]
     n_points_: int
     n_features_in_: int
+    calibration_: NDArray[np.float64]
 
     # ---- what a method supplies -------------------------------------------------------------
 
@@ -155,6 +163,24 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         """Why the one row of x got its score for label `column`."""
         raise NotImplementedError
+
+    # ---- what a method may supply ------------------------------------------------------------
+
+    def _topk_ranked(self, X: sp.csr_array, k: int, ranking: TailRanking) -> sp.csr_array:
+        """The k labels of each row that rank highest, with their ranks' values.
+
+        Here they come from a longer list of the best scores, of max(100, 10k) labels: a label that
+        scores below it is not considered. A method that can rank all labels overrides this.
+        """
+        longer = self._topk(X, min(max(100, 10 * k), len(self.classes_)))
+        return _best(ranking.of(longer), k)
+
+    def _usual_scale(self) -> tuple[float, float]:
+        """Scale and shift that make log-odds of a score, as far as known without calibration.
+
+        The scale of 2 suits margins; a method whose scores are log-odds gives (1, 0).
+        """
+        return 2.0, 0.0
 
     # ---- what a user calls -------------------------------------------------------------------
 
@@ -206,14 +232,21 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError("Y has no labels at all; at least one label is needed to train.")
         folder = None if checkpoint is None else Path(checkpoint)
         with progress_bar(progress) as bar:
-            self._fit(rows, encoded.matrix, Run(bar, folder))
+            self._fit(rows, encoded.matrix, Run(bar, folder, encoded.classes.tolist()))
         self.label_kind_ = encoded.kind
         self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
         self.n_points_ = int(rows.shape[0])
         self.classes_ = encoded.classes
         return self
 
-    def predict_topk(self, X: Any, k: int = 5) -> sp.csr_array:
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        tail: float = 0.0,
+        propensities: ArrayLike | None = None,
+    ) -> sp.csr_array:
         """The k best labels of every row with their scores.
 
         Parameters
@@ -221,17 +254,39 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         X : sparse matrix or array of shape (n, D)
         k : int
             Labels a row, at most; a method may have fewer to offer.
+        tail : float
+            How much rare labels are favoured. 0: labels are ranked by their scores. Above 0: by
+            log σ(scale·score + shift) + tail·log(1 / propensity); see Notes.
+        propensities : array of shape (L,), optional
+            The propensity of each label for `tail`; by default `labels.propensities` of the
+            training counts, with the usual constants.
 
         Returns
         -------
         csr_array of shape (n, L)
             Columns in the order of `classes_`. An entry that is not stored was not predicted;
-            stored scores may be negative. `longtail.ranked(scores, k)` gives them best first.
+            stored values may be negative. They are the scores if `tail` is 0, and what the labels
+            are ranked by otherwise. `longtail.ranked(scores, k)` gives them best first.
+
+        Notes
+        -----
+        σ(scale·score + shift) is the probability that the label is right, as `longtail.tail`
+        calibrates it; without calibration scale and shift are those that the kind of score
+        suggests. Linear methods rank all labels so; others the max(100, 10k) that score highest.
+        A label without a training point gets nothing on top, since nothing is known of it.
         """
         check_is_fitted(self)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError(f"k must be a whole number of at least 1, not {k!r}.")
-        return self._topk(self._checked(X, reset=False), min(int(k), len(self.classes_)))
+        ranking = self._ranking(tail, propensities)
+        rows, k = self._checked(X, reset=False), min(int(k), len(self.classes_))
+        return self._topk(rows, k) if ranking is None else self._topk_ranked(rows, k, ranking)
+
+    @property
+    def score_scale(self) -> tuple[float, float]:
+        """Scale and shift that make log-odds of scores: the calibrated ones where there are."""
+        scale, shift = getattr(self, "calibration_", self._usual_scale())
+        return float(scale), float(shift)
 
     def predict(self, X: Any) -> Any:
         """The label set that the method commits to, in the form that Y had in `fit`.
@@ -295,6 +350,23 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     # ---- the machinery -----------------------------------------------------------------------
 
+    def _ranking(self, tail: float, propensities: ArrayLike | None) -> TailRanking | None:
+        """How `predict_topk` ranks labels; None by their scores."""
+        tail = check_tail(tail)
+        if propensities is not None:
+            inverse = 1 / _checked_propensities(propensities, len(self.classes_))
+        if tail == 0:
+            return None
+        if propensities is not None:
+            return TailRanking(*self.score_scale, tail * rarity(self.label_counts_, inverse))
+        key = (tail, self.score_scale, id(self.label_counts_), self.n_points_)
+        kept = _RANKINGS.get(self)
+        if kept is None or kept[0] != key:
+            inverse = inverse_propensities(self.label_counts_, self.n_points_)
+            ranking = TailRanking(*self.score_scale, tail * rarity(self.label_counts_, inverse))
+            kept = _RANKINGS[self] = (key, ranking)
+        return kept[1]
+
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
@@ -312,6 +384,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             or not isinstance(self.n_features_in_, int)
         ):
             raise ModelError("The labels of the model do not fit each other; it was altered.")
+        if hasattr(self, "calibration_") and not _is_calibration(self.calibration_):
+            raise ModelError("The model's calibration is not a scale and a shift; it was altered.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
@@ -326,6 +400,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
         """X as canonical CSR of floats, refused in one sentence if it cannot be used."""
+        if not reset and self._is_plain(X):
+            return as_csr(X)
         try:
             checked = validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
@@ -334,12 +410,84 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError(_one_sentence(str(error))) from None
         return as_csr(checked)
 
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
+        return (
+            isinstance(X, sp.csr_array | sp.csr_matrix)
+            and X.ndim == 2
+            and X.dtype in (np.float64, np.float32)
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X.data).all())
+        )
+
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's description of the estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def check_tail(tail: Any) -> float:
+    """A tail weight as a float, refused unless it is zero or a positive, finite number.
+
+    Examples
+    --------
+    >>> check_tail(-1)
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ParameterError: tail must be zero or a positive, finite number, not -1.
+    """
+    if isinstance(tail, bool) or not (
+        isinstance(tail, int | float | np.number) and 0 <= tail < math.inf
+    ):
+        raise ParameterError(f"tail must be zero or a positive, finite number, not {tail!r}.")
+    return float(tail)
+
+
+def rarity(label_counts: ArrayLike, inverse: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a tail weight of 1 adds to the labels: log(1 / p), and 0 to those without a point.
+
+    Examples
+    --------
+    >>> rarity([0, 1, 100], np.exp([3.0, 2.0, 0.5])).tolist()
+    [0.0, 2.0, 0.5]
+    """
+    return np.where(np.asarray(label_counts) > 0, np.log(inverse), 0.0)
+
+
+def _best(values: sp.csr_array, k: int) -> sp.csr_array:
+    """The k largest stored entries of each row; of equal ones those of smaller column."""
+    labels, kept = ranked(values, k)
+    stored = labels >= 0
+    best = sp.csr_array(
+        (kept[stored], labels[stored], np.concatenate(([0], np.cumsum(stored.sum(axis=1))))),
+        shape=values.shape,
+    )
+    best.sort_indices()
+    return best
+
+
+def _checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64]:
+    p = np.asarray(given, dtype=np.float64)
+    if p.shape != (n_labels,) or not ((p > 0) & (p <= 1)).all():
+        raise InputError(
+            f"Propensities are {n_labels} numbers above 0 and at most 1, one a label; see "
+            "labels.propensities."
+        )
+    return p
+
+
+def _is_calibration(value: Any) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.shape == (2,)
+        and value.dtype.kind == "f"
+        and bool(np.isfinite(value).all())
+        and value[0] > 0
+    )
 
 
 def _plain(values: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +29,11 @@ store.register(RowScaler)
 def _has_probabilities(tagger: Tagger) -> bool:
     inner = getattr(tagger, "classifier_", None) or tagger.classifier
     return hasattr(inner, "predict_proba")
+
+
+def _can_add(tagger: Tagger) -> bool:
+    inner = getattr(tagger, "classifier_", None) or tagger.classifier or DiSMEC()
+    return hasattr(inner, "add_labels")
 
 
 class Tagger(StoredEstimator):
@@ -139,6 +144,20 @@ class Tagger(StoredEstimator):
         """Whether the fitted model expects texts."""
         return isinstance(self.features_, TextFeatures)
 
+    @property
+    def score_scale(self) -> tuple[float, float]:
+        """Scale and shift that make log-odds of scores; those of the classifier."""
+        return self.classifier_.score_scale
+
+    @property
+    def calibration_(self) -> NDArray[np.float64]:
+        """Scale and shift that the classifier's scores were calibrated to, if they were."""
+        return self.classifier_.calibration_
+
+    @calibration_.setter
+    def calibration_(self, learned: NDArray[np.float64]) -> None:
+        self.classifier_.calibration_ = learned
+
     def transform(self, inputs: Any) -> sp.csr_array:
         """The features that the classifier sees."""
         check_is_fitted(self)
@@ -149,20 +168,52 @@ class Tagger(StoredEstimator):
 
     def predict(self, inputs: Any) -> Any:
         """The label sets, in the form that Y had in `fit`."""
-        return self.classifier_.predict(self.transform(inputs))
+        X = self.transform(inputs)
+        return self.classifier_.predict(X)
 
-    def predict_topk(self, inputs: Any, k: int = 5) -> sp.csr_array:
-        """Scores of the k best labels of each input."""
-        return self.classifier_.predict_topk(self.transform(inputs), k)
+    def predict_topk(
+        self,
+        inputs: Any,
+        k: int = 5,
+        *,
+        tail: float = 0.0,
+        propensities: ArrayLike | None = None,
+    ) -> sp.csr_array:
+        """Scores of the k best labels of each input; see `ExtremeClassifier.predict_topk`."""
+        X = self.transform(inputs)
+        return self.classifier_.predict_topk(X, k, tail=tail, propensities=propensities)
 
     @available_if(_has_probabilities)
     def predict_proba(self, inputs: Any, **options: Any) -> Any:
         """Probabilities, where the classifier has them."""
-        return self.classifier_.predict_proba(self.transform(inputs), **options)  # type: ignore[attr-defined]
+        X = self.transform(inputs)
+        return self.classifier_.predict_proba(X, **options)  # type: ignore[attr-defined]
 
-    def tag(self, inputs: Any, k: int = 5) -> list[list[tuple[Any, float]]]:
+    @available_if(_can_add)
+    def add_labels(self, inputs: Any, Y_new: Any, **options: Any) -> Self:
+        """Learn more labels with the features as they are; see `LinearOneVsRest.add_labels`."""
+        X = self.transform(inputs)
+        self.classifier_.add_labels(X, Y_new, **options)  # type: ignore[attr-defined]
+        return self
+
+    @available_if(_can_add)
+    def drop_labels(self, names: Any) -> Self:
+        """Forget labels; see `LinearOneVsRest.drop_labels`."""
+        check_is_fitted(self)
+        self.classifier_.drop_labels(names)  # type: ignore[attr-defined]
+        return self
+
+    def tag(
+        self,
+        inputs: Any,
+        k: int = 5,
+        *,
+        tail: float = 0.0,
+        propensities: ArrayLike | None = None,
+    ) -> list[list[tuple[Any, float]]]:
         """The k best label names of each input with their scores, best first."""
-        labels, scores = ranked(self.predict_topk(inputs, k), min(k, len(self.classes_)))
+        top = self.predict_topk(inputs, k, tail=tail, propensities=propensities)
+        labels, scores = ranked(top, min(k, len(self.classes_)))
         names = self.classes_.tolist()
         return [
             [
@@ -181,9 +232,13 @@ class Tagger(StoredEstimator):
             names = self.features_.get_feature_names_out()
         return self.classifier_.explain(row, label, n=n, feature_names=names)
 
-    def score(self, inputs: Any, Y: Any) -> float:
+    def score(self, inputs: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of the inputs whose label set is predicted exactly."""
-        return self.classifier_.score(self.transform(inputs), Y)
+        X = self.transform(inputs)
+        return self.classifier_.score(X, Y, sample_weight=sample_weight)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
 
     def _to_state(self) -> dict[str, Any]:
         """As for every estimator, but the features only once: as they were fitted."""

@@ -20,7 +20,10 @@ COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
 
 def test_commands():
-    assert COMMANDS == ["demo", "inspect", "train", "predict", "evaluate", "methods"]
+    assert COMMANDS == [
+        "demo", "inspect", "train", "extend", "predict", "evaluate", "tail", "compare",
+        "reproduce", "methods",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

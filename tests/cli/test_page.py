@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.cli.test_help import COMMANDS
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "command-line.md"
@@ -29,7 +30,7 @@ def test_every_option_is_explained(options):
     text = PAGE.read_text("utf-8")
     missing = {
         option
-        for command in ("demo", "inspect", "train", "predict", "evaluate", "methods")
+        for command in COMMANDS
         for option in options(command)
         if f"{option}`" not in text and f"{option} " not in text
     }

@@ -190,7 +190,7 @@ def test_iteration_limit_is_said_once():
     rng = np.random.default_rng(6)
     X = rng.normal(size=(200, 20))
     t = (rng.random((200, 3)) < 0.5).astype(float)
-    with pytest.warns(ConvergenceWarning, match="3 of 3 problems ended, after 1 Newton steps"):
+    with pytest.warns(ConvergenceWarning, match="3 of 3 problems ended, after 1 iterations"):
         fit = fit_linear(X, t, loss="logistic", strength=1e-6, max_iter=1, tol=1e-12)
     assert not fit.converged.any()
     assert fit.table().height == 3

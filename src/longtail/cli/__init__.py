@@ -12,11 +12,15 @@ import typer
 
 from longtail._version import __version__
 from longtail.cli._failures import INTERRUPTED, Commands, complain
+from longtail.cli.compare import compare
 from longtail.cli.demo import demo
 from longtail.cli.evaluate import evaluate
+from longtail.cli.extend import extend
 from longtail.cli.inspect import inspect
 from longtail.cli.methods import methods
 from longtail.cli.predict import predict
+from longtail.cli.reproduce import reproduce
+from longtail.cli.tail import tail
 from longtail.cli.train import train
 
 app = typer.Typer(
@@ -28,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, inspect, train, predict, evaluate, methods):
+for command in (demo, inspect, train, extend, predict, evaluate, tail, compare, reproduce, methods):
     app.command()(command)
 
 

@@ -90,6 +90,15 @@ class Model:
             return names_to_matrix(rows, classes=self.classes.tolist())[0]
         return encode_labels(predicted).matrix
 
+    def topk(
+        self, inputs: Any, k: int, *, tail: float = 0.0, constants: str | None = None
+    ) -> sp.csr_array:
+        """Scores of the k best labels; rare ones favoured, by the constants of a published set."""
+        if constants is None or tail == 0:
+            return self.estimator.predict_topk(inputs, k, tail=tail)
+        chances = propensities(*self.counts(), dataset=constants)
+        return self.estimator.predict_topk(inputs, k, tail=tail, propensities=chances)
+
     def counts(self) -> tuple[NDArray[np.int64], int]:
         """Training points of each label and in all."""
         return np.asarray(self.estimator.label_counts_), int(self.estimator.n_points_)
@@ -140,6 +149,7 @@ def measure(
     data: Dataset,
     *,
     k: list[int],
+    tail: float = 0.0,
     constants: str | None = None,
     progress: bool | None = None,
 ) -> Measured:
@@ -152,6 +162,8 @@ def measure(
         With labels; those that the model does not know count as missed.
     k : list of int
         Ranks.
+    tail : float
+        Tail weight of the ranking, as in `predict_topk`; the label sets do not depend on it.
     constants : str, optional
         Published data set whose propensity constants are to be used.
     progress : bool, optional
@@ -166,7 +178,7 @@ def measure(
     with progress_bar(progress) as bar:
         done = 0
         for chunk in chunks(inputs):
-            scores.append(model.estimator.predict_topk(chunk, max(k)))
+            scores.append(model.topk(chunk, max(k), tail=tail, constants=constants))
             sets.append(model.label_sets(chunk))
             done += scores[-1].shape[0]
             if bar is not None:

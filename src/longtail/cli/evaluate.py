@@ -21,6 +21,7 @@ from longtail.cli._options import (
     TextColumn,
     parse_ranks,
 )
+from longtail.cli.tail import Constants, Tail
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,14 +36,8 @@ def evaluate(
         typer.Argument(metavar="DATA", help="Labelled data; of a folder, its test part."),
     ],
     k: Ranks = "1,3,5",
-    constants: Annotated[
-        str | None,
-        typer.Option(
-            "--propensity-constants",
-            help="Published data set whose constants to use, such as Amazon-670K.",
-            metavar="NAME",
-        ),
-    ] = None,
+    tail: Tail = 0.0,
+    constants: Constants = None,
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -56,28 +51,33 @@ def evaluate(
     """Measure a model on labelled data.
 
     Labels are matched by name; those that the model does not know count as missed. Propensities
-    come from the training counts that the model keeps.
+    come from the training counts that the model keeps. With `--tail` the ranking favours rare
+    labels; the label sets stay as they are.
 
     Example:
 
     ```text
     longtail evaluate tagger test.jsonl
     longtail evaluate tagger test.jsonl -k 1,3,5,10 --json
+    longtail evaluate tagger test.jsonl --tail 0.5
     ```
     """
+    from longtail.base import check_tail
     from longtail.cli._models import Model, measure
     from longtail.cli._output import console, print_json
     from longtail.labels import propensity_constants
 
     ranks = parse_ranks(k)
+    check_tail(tail)
     if constants is not None:
         propensity_constants(constants)
     loaded = Model.load(model, jobs=jobs)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     points = reading.load(data, usual_part="test")
     measured = measure(
-        loaded, points, k=ranks, constants=constants, progress=False if quiet else None
-    )
+        loaded, points, k=ranks, tail=tail, constants=constants,
+        progress=False if quiet else None,
+    )  # fmt: skip
     if as_json:
         print_json({"model": str(model), "data": str(data), **measured.to_dict()})
         return

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli._options import Format, Jobs, Part, Quiet, Read, Reading, TextColumn
+from longtail.cli.tail import Constants, Tail
 
 if TYPE_CHECKING:
     from longtail.cli._models import Model
@@ -35,6 +36,8 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities as scores, where the method has them.")
     ] = False,
+    tail: Tail = 0.0,
+    constants: Constants = None,
     to: Annotated[
         Path | None,
         typer.Option(
@@ -51,21 +54,29 @@ def predict(
     """Predict the labels of new points.
 
     Writes a line {"labels": [names], "scores": [numbers]} for each point, best label first, in the
-    order of the input.
+    order of the input. With `--tail` rare labels are favoured, and the scores are what the labels
+    are then ranked by.
 
     Example:
 
     ```text
     longtail predict tagger new.jsonl -k 3
+    longtail predict tagger new.jsonl --tail 0.5
     echo "sparse matrix product" | longtail predict tagger -
     ```
     """
     from longtail._run import progress_bar
+    from longtail.base import check_tail
     from longtail.cli._models import Model
     from longtail.cli._output import write_json
     from longtail.cli._points import points_to_predict
     from longtail.errors import ParameterError
+    from longtail.labels import propensity_constants
 
+    if constants is not None:
+        propensity_constants(constants)
+    if check_tail(tail) > 0 and proba:
+        raise ParameterError("--tail ranks by more than probabilities; leave it or --proba out.")
     loaded = Model.load(model, jobs=jobs)
     if proba and not loaded.has_probabilities:
         raise ParameterError(
@@ -78,7 +89,12 @@ def predict(
     with _output(to) as stream, progress_bar(False if quiet or to is None else None) as bar:
         done = 0
         for chunk in points_to_predict(loaded, data, reading):
-            for record in _records(loaded, chunk, k, threshold, proba):
+            if proba:
+                options = {} if threshold is None else {"threshold": threshold}
+                scores = loaded.estimator.predict_proba(chunk, **options)  # type: ignore[union-attr]
+            else:
+                scores = loaded.topk(chunk, k, tail=tail, constants=constants)
+            for record in _records(loaded, scores, k, threshold):
                 write_json(record, stream)
                 done += 1
             stream.flush()
@@ -87,15 +103,10 @@ def predict(
 
 
 def _records(
-    model: Model, chunk: Any, k: int, threshold: float | None, proba: bool
+    model: Model, scores: Any, k: int, threshold: float | None
 ) -> Iterator[dict[str, Any]]:
     from longtail import ranked
 
-    if proba:
-        options = {} if threshold is None else {"threshold": threshold}
-        scores = model.estimator.predict_proba(chunk, **options)  # type: ignore[union-attr]
-    else:
-        scores = model.estimator.predict_topk(chunk, k)
     columns, values = ranked(scores, min(k, len(model.classes)))
     names = model.classes
     for row, of_row in zip(columns, values, strict=True):

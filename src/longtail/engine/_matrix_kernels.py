@@ -69,3 +69,17 @@ def scatter_columns(features, values, ends, first, cursor, indices, data):
             indices[q] = first + b
             data[q] = values[p]
             cursor[features[p]] = q + 1
+
+
+@kernel
+def column_sums(column_indptr, row_indices, column_data, weights, total, absolute, square):
+    """Sums over the columns of X, each row times its weight; none: all count one. O(nnz)."""
+    for j in range(total.shape[0]):
+        s = a = q = 0.0
+        for p in range(column_indptr[j], column_indptr[j + 1]):
+            x = np.float64(column_data[p])
+            c = weights[row_indices[p]] if weights.shape[0] else 1.0
+            s += c * x
+            a += c * abs(x)
+            q += c * x * x
+        total[j], absolute[j], square[j] = s, a, q

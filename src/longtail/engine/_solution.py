@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,12 @@ class Solution:
     iterations : int
         Sweeps over the working set, or Newton steps.
     converged : bool
-        Whether the gap is within the tolerance.
+        Whether it ended within the tolerance.
     seconds : float
         Time spent; work shared by a block is spread evenly.
+    violation : float
+        For the l1 penalty, the largest distance of a partial derivative to where the optimality
+        conditions want it, relative to `strength`; NaN for others.
     """
 
     features: NDArray[np.int64]
@@ -39,3 +43,4 @@ class Solution:
     iterations: int
     converged: bool
     seconds: float = 0.0
+    violation: float = math.nan

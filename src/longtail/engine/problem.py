@@ -4,7 +4,8 @@ Problem b minimises over w (its last entry the bias, on a constant feature of va
 
     strength · Ω(w) + Σ_i weight_ib · [ t_ib·ℓ(z_i) + (1 - t_ib)·ℓ(-z_i) ],   z = X w,
 
-with Ω(w) = ½‖w‖² for the l2 penalty. In liblinear's words strength = 1/C.
+with Ω(w) = ½‖w‖² for the l2 penalty and ‖w‖₁ for l1, in which the bias may be left out. In
+liblinear's words strength = 1/C.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.engine._loss_kernels import LOGISTIC, SQUARED_HINGE
+from longtail.engine._matrix_kernels import column_sums
 from longtail.errors import InputError, ParameterError
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
-PENALTIES = ("l2",)
+PENALTIES = ("l2", "l1")
+TOLERANCE = {"l2": 1e-4, "l1": 1e-2}
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,10 @@ class LinearTask:
     penalty: str
     strength: float
     bias: float
+    penalize_bias: bool
     tol: float
     max_iter: int
+    max_seconds: float | None
 
     @property
     def n_points(self) -> int:
@@ -78,6 +83,34 @@ class LinearTask:
         """Values of X for sums that need not be exact: single precision where they fit it."""
         largest = float(np.abs(self.data).max(initial=0.0))
         return self.data.astype(np.float32 if largest < 1e6 else np.float64, copy=False)
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+        """X by columns: indptr, indices, data. O(nnz), once."""
+        shape = (self.n_points, self.n_features)
+        turned = sp.csc_array(sp.csr_array((self.data, self.indices, self.indptr), shape=shape))
+        return (
+            turned.indptr.astype(np.int64),
+            turned.indices.astype(np.int32, copy=False),
+            turned.data,
+        )
+
+    @property
+    def weights_differ(self) -> bool:
+        """Whether the points weigh differently in different problems."""
+        given = self.sample_weight
+        return given is not None and (sp.issparse(given) or given.ndim == 2)
+
+    @cached_property
+    def shared_sums(self) -> tuple[NDArray[np.float64], ...]:
+        """`sums_of` the weights that all problems share."""
+        return self.sums_of(self.weights(0))
+
+    def sums_of(self, weights: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], ...]:
+        """Sum, absolute sum and sum of squares of each column, the rows weighted. O(nnz)."""
+        sums = tuple(np.empty(self.n_features) for _ in range(3))
+        column_sums(*self.columns, np.empty(0) if weights is None else weights, *sums)
+        return sums
 
     def positives(self, problem: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Rows with a target above zero, and the targets."""
@@ -119,15 +152,19 @@ def make_task(
     strength: float,
     bias: float,
     sample_weight: Any,
+    penalize_bias: bool,
     warm_start: Any,
-    tol: float,
+    tol: float | None,
     max_iter: int,
+    max_seconds: float | None,
 ) -> LinearTask:
     """Check everything and bring it to the form that the solvers read. O(nnz)."""
     if loss not in LOSSES:
         raise ParameterError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}.")
     if penalty not in PENALTIES:
         raise ParameterError(f"penalty must be one of {', '.join(PENALTIES)}, not {penalty!r}.")
+    if tol is None:
+        tol = TOLERANCE[penalty]
     for name, value in (("strength", strength), ("tol", tol)):
         if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
             raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
@@ -135,8 +172,12 @@ def make_task(
         raise ParameterError(
             f"bias must be zero (none) or a positive, finite number, not {bias!r}."
         )
+    if not penalize_bias and penalty != "l1":
+        raise ParameterError("penalize_bias=False needs penalty='l1'.")
     if int(max_iter) < 1:
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
+    if max_seconds is not None and not max_seconds > 0:
+        raise ParameterError(f"max_seconds must be positive, or None, not {max_seconds!r}.")
     rows = as_csr(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
@@ -173,8 +214,10 @@ def make_task(
         penalty=penalty,
         strength=float(strength),
         bias=float(bias),
+        penalize_bias=bool(penalize_bias),
         tol=float(tol),
         max_iter=int(max_iter),
+        max_seconds=None if max_seconds is None else float(max_seconds),
     )
 
 
@@ -195,3 +238,24 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     if not np.isfinite(values).all() or (values < 0).any():
         raise InputError("sample_weight must be finite and not negative.")
     return weights
+
+
+def bias_alone(task: LinearTask, points: float) -> float:
+    """The best score for negatives of total weight `points`, if there is nothing but the bias."""
+    spring = task.strength / task.bias**2 if task.penalty == "l2" else 0.0
+    push = task.strength / task.bias if task.penalty == "l1" and task.penalize_bias else 0.0
+    if points <= 0:
+        return 0.0
+    if task.loss == "squared_hinge":
+        return min(push - 2.0 * points, 0.0) / (spring + 2.0 * points)
+    if task.penalty == "l1":  # push·|v| + points·log(1 + e^v); without a push, half a positive
+        share = (push or 0.5) / points
+        return math.log(share) - math.log1p(-share) if share < 0.5 else 0.0
+    score = 0.0
+    for _ in range(100):  # Newton on spring·v + points·sigmoid(v) = 0
+        p = 1.0 / (1.0 + math.exp(-score))
+        step = (spring * score + points * p) / (spring + points * p * (1.0 - p))
+        score -= step
+        if abs(step) < 1e-12:
+            break
+    return score

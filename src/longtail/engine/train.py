@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +19,32 @@ from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.dual import dual_bytes, solve_dual
 from longtail.engine.executor import run_threads
 from longtail.engine.newton import newton_bytes, solve_newton
-from longtail.engine.problem import LinearTask, make_task
+from longtail.engine.problem import LinearTask, bias_alone, make_task
+from longtail.engine.proximal import proximal_bytes, solve_accelerated, solve_proximal
+from longtail.engine.working_set import solve_working_set, working_set_bytes
 from longtail.errors import ConvergenceWarning, ParameterError
 
-SOLVERS = {  # by penalty and loss: the solver of a block, and its working memory a problem
-    ("l2", "squared_hinge"): (solve_dual, dual_bytes),
-    ("l2", "logistic"): (solve_newton, newton_bytes),
+Solver = tuple[Callable[..., list[Solution]], Callable[[LinearTask], int]]
+
+_L1: dict[str, Solver] = {
+    "working_set": (solve_working_set, working_set_bytes),
+    "proximal_gradient": (solve_proximal, proximal_bytes),
+    "accelerated": (solve_accelerated, proximal_bytes),
 }
+SOLVERS: dict[tuple[str, str], dict[str, Solver]] = {
+    ("l2", "squared_hinge"): {"dual": (solve_dual, dual_bytes)},
+    ("l2", "logistic"): {"newton": (solve_newton, newton_bytes)},
+    ("l1", "squared_hinge"): _L1,
+    ("l1", "logistic"): _L1,
+}
+"""By penalty and loss: the solvers of a block, the default first, each with its working memory a
+problem."""
 BLOCK = 32  # problems that look at X together
 BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
-REPORT = {"objective": float, "gap": float, "iterations": int, "converged": bool, "seconds": float}
+REPORT = {
+    "objective": float, "gap": float, "violation": float, "iterations": int, "converged": bool,
+    "seconds": float,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,15 +55,17 @@ class LinearFit:
     ----------
     weights : csr_array of shape (D + 1, B)
         One column a problem; the last row is the bias.
-    objective, gap, iterations, converged, seconds : arrays of shape (B,)
-        Objective over all points before pruning, proven relative gap to the optimum, iterations,
-        whether the gap is within the tolerance, and seconds. A problem without a positive target
-        is not trained: it has a bias only, zero iterations, and NaN as objective and gap.
+    objective, gap, violation, iterations, converged, seconds : arrays of shape (B,)
+        Objective over all points before pruning, proven relative gap to the optimum, violation of
+        the optimality conditions (l1; relative to the strength), iterations, whether it ended
+        within the tolerance, and seconds. A problem without a positive target is not trained: it
+        has a bias only, zero iterations, and NaN as objective, gap and violation.
     """
 
     weights: sp.csr_array
     objective: NDArray[np.float64]
     gap: NDArray[np.float64]
+    violation: NDArray[np.float64]
     iterations: NDArray[np.int64]
     converged: NDArray[np.bool_]
     seconds: NDArray[np.float64]
@@ -66,10 +85,13 @@ def fit_linear(
     penalty: str = "l2",
     strength: float = 1.0,
     bias: float = 1.0,
+    penalize_bias: bool = True,
     sample_weight: Any = None,
     warm_start: Any = None,
-    tol: float = 1e-4,
+    solver: str | None = None,
+    tol: float | None = None,
     max_iter: int = 100,
+    max_seconds: float | None = None,
     prune: float = 0.0,
     dtype: Any = np.float32,
     block_size: int | None = None,
@@ -86,22 +108,33 @@ def fit_linear(
         1 for a positive, anything between 0 and 1 for a soft target; not stored is 0, a negative.
     loss : {"squared_hinge", "logistic"}
         A soft target t costs t·loss(z) + (1 - t)·loss(-z).
-    penalty : {"l2"}
-        Ω(w) = ½‖w‖².
+    penalty : {"l2", "l1"}
+        Ω(w) = ½‖w‖², or ‖w‖₁.
     strength : float
         Weight of the penalty; liblinear's 1/C.
     bias : float
         Value of the constant feature whose weight is the bias (penalised like every weight); 0
         for none.
+    penalize_bias : bool
+        False leaves the bias out of the penalty; l1 only.
     sample_weight : array of shape (N,) or (N, B), or sparse (N, B), optional
         Weights of the points, for all problems or for each.
     warm_start : sparse matrix of shape (D + 1, B), optional
         Weights to start from, such as `LinearFit.weights` of an earlier fit.
-    tol : float
-        Each problem ends when its objective is proven to be within this relative distance of the
-        optimum.
+    solver : str, optional
+        Which solver, where there are several: see `SOLVERS`. For the l1 penalty "working_set", the
+        fast one, or "proximal_gradient" and "accelerated", which are simple and slow and serve as
+        certificates.
+    tol : float, optional
+        When a problem is solved. For l2, once its objective is proven to be within this relative
+        distance of the optimum (default 1e-4); for l1, once no partial derivative misses the
+        optimality conditions by more than this times the strength (default 1e-2, which leaves the
+        objective within some 1e-5 of the optimum).
     max_iter : int
         Limit on Newton steps; problems that hit it are reported in one warning.
+    max_seconds : float, optional
+        Limit on the time for one problem, with a warning likewise; l1 by working sets only. What
+        such a problem gives depends on the machine.
     prune : float
         Weights of smaller magnitude are dropped from the result (the bias is kept).
     dtype : dtype
@@ -133,11 +166,13 @@ def fit_linear(
     run = run or Run()
     task = make_task(
         X, targets, loss=loss, penalty=penalty, strength=strength, bias=bias,
-        sample_weight=sample_weight, warm_start=warm_start, tol=tol, max_iter=max_iter,
+        penalize_bias=penalize_bias, sample_weight=sample_weight, warm_start=warm_start, tol=tol,
+        max_iter=max_iter, max_seconds=max_seconds,
     )  # fmt: skip
+    chosen = _solver(task, solver)
     if not prune >= 0:
         raise ParameterError(f"prune must be zero or positive, not {prune!r}.")
-    size = _block_size(task, block_size)
+    size = _block_size(task, chosen, block_size)
     blocks = [
         np.arange(first, min(first + size, task.n_problems))
         for first in range(0, task.n_problems, size)
@@ -145,7 +180,7 @@ def fit_linear(
     results: dict[int, dict[str, NDArray[Any]]] = {}
     store = None
     if run.checkpoint is not None:
-        store = Checkpoint(run.checkpoint, _identity(task, prune, np.dtype(dtype), size))
+        store = Checkpoint(run.checkpoint, _identity(task, chosen, prune, np.dtype(dtype), size))
         for number in range(len(blocks)):
             found = store.load(number)
             if found is not None and _is_sound(found, len(blocks[number]), task, dtype):
@@ -157,7 +192,7 @@ def fit_linear(
     def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
         if stop[0]:
             raise Stopped
-        return _packed(_solve(task, blocks[number], stop), prune, dtype, task.n_features)
+        return _packed(_solve(task, chosen, blocks[number], stop), prune, dtype, task.n_features)
 
     def done(number: int, arrays: dict[str, NDArray[Any]]) -> None:
         nonlocal finished
@@ -170,54 +205,59 @@ def fit_linear(
     missing = [number for number in range(len(blocks)) if number not in results]
     run_threads(work, missing, n_jobs=n_jobs, done=done)
     fit = _assembled([results[number] for number in range(len(blocks))], task, dtype)
-    _warn(fit, task)
+    _warn(fit, task, run)
     return fit
 
 
-def _block_size(task: LinearTask, wanted: int | None) -> int:
+def _solver(task: LinearTask, wanted: str | None) -> str:
+    known = SOLVERS[task.penalty, task.loss]
+    if wanted is None:
+        return next(iter(known))
+    if wanted not in known:
+        raise ParameterError(
+            f"solver must be one of {', '.join(known)} for the {task.penalty} penalty and the "
+            f"{task.loss} loss, not {wanted!r}."
+        )
+    return wanted
+
+
+def _block_size(task: LinearTask, solver: str, wanted: int | None) -> int:
     if wanted is not None:
         if wanted < 1:
             raise ParameterError(f"block_size must be at least 1, not {wanted!r}.")
         return int(wanted)
-    _, bytes_a_problem = SOLVERS[task.penalty, task.loss]
+    _, bytes_a_problem = SOLVERS[task.penalty, task.loss][solver]
     return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem(task)))
 
 
-def _identity(task: LinearTask, prune: float, dtype: np.dtype[Any], size: int) -> str:
+def _identity(task: LinearTask, solver: str, prune: float, dtype: np.dtype[Any], size: int) -> str:
     return fingerprint(
         indptr=task.indptr, indices=task.indices, data=task.data, n_features=task.n_features,
         targets=task.targets, sample_weight=task.sample_weight, start=task.start,
-        settings=(task.loss, task.penalty, task.strength, task.bias, task.tol, task.max_iter),
+        settings=(
+            task.loss, task.penalty, task.strength, task.bias, task.penalize_bias, solver,
+            task.tol, task.max_iter,
+        ),
         result=(float(prune), dtype.str, size),
     )  # fmt: skip
 
 
-def _solve(task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]) -> list[Solution]:
+def _solve(
+    task: LinearTask, solver: str, problems: NDArray[np.int64], stop: NDArray[np.int8]
+) -> list[Solution]:
     """Solve a block: trivial problems at once, the others by the solver that fits the loss."""
     counts = np.diff(task.targets.indptr)[problems]
     real = problems[counts > 0]
-    solver, _ = SOLVERS[task.penalty, task.loss]
-    solved = dict(zip(real.tolist(), solver(task, real, stop) if len(real) else [], strict=True))
+    solve, _ = SOLVERS[task.penalty, task.loss][solver]
+    solved = dict(zip(real.tolist(), solve(task, real, stop) if len(real) else [], strict=True))
     return [solved[p] if p in solved else _without_positives(task, p) for p in problems.tolist()]
 
 
 def _without_positives(task: LinearTask, problem: int) -> Solution:
     """A problem that has no positive is not trained: no features, the bias that is best alone."""
-    score = 0.0
     weights = task.weights(problem)
     points = task.n_points if weights is None else float(weights.sum())
-    if task.bias > 0:
-        if task.loss == "squared_hinge":
-            n = 2.0 * points * task.bias**2
-            score = -n / (task.strength + n)
-        else:
-            for _ in range(100):  # Newton on strength·v + N·bias²·sigmoid(v) = 0, v = bias·w
-                p = 1.0 / (1.0 + np.exp(-score))
-                n = points * task.bias**2
-                step = (task.strength * score + n * p) / (task.strength + n * p * (1.0 - p))
-                score -= step
-                if abs(step) < 1e-12:
-                    break
+    score = bias_alone(task, points) if task.bias > 0 else 0.0
     empty = np.empty(0, dtype=np.int64)
     if score == 0.0:
         return Solution(empty, empty.astype(float), np.nan, np.nan, 0, True)
@@ -291,13 +331,33 @@ def _assembled(blocks: list[dict[str, NDArray[Any]]], task: LinearTask, dtype: A
     return LinearFit(sp.csr_array((data, indices, indptr), shape=shape), **report)
 
 
-def _warn(fit: LinearFit, task: LinearTask) -> None:
+def _warn(fit: LinearFit, task: LinearTask, run: Run) -> None:
     left = np.flatnonzero(~fit.converged)
+    limits = f"after {task.max_iter} iterations"
+    if task.max_seconds is not None:
+        limits += f" or {task.max_seconds:g} seconds"
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems ended, after {task.max_iter} Newton steps "
-            f"or for want of precision, with a relative gap up to {fit.gap[left].max():.1e} (the "
-            f"first: number {left[0]}); scale the features, raise strength or raise max_iter.",
+            f"{len(left)} of {task.n_problems} problems ended, {limits} or for want of precision, "
+            f"{_distance(fit, left)} ({_named(left, run.names, task)}); "
+            "scale the features, raise strength or raise the limit.",
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def _distance(fit: LinearFit, problems: NDArray[np.int64]) -> str:
+    """How far from the optimum problems ended, in words."""
+    worst = np.nanmax(fit.violation[problems], initial=-np.inf)
+    if worst >= 0:
+        return f"with optimality violated by up to {worst:.1e} of the strength"
+    return f"with a relative gap up to {fit.gap[problems].max():.1e}"
+
+
+def _named(problems: NDArray[np.int64], names: Any, task: LinearTask) -> str:
+    """The first few problems, by name where these are known."""
+    if names is not None and len(names) != task.n_problems:
+        names = None
+    shown = [str(number if names is None else names[number]) for number in problems[:3].tolist()]
+    kind = "number" if names is None else "label"
+    return f"{kind} {', '.join(shown)}" + (", ..." if len(problems) > 3 else "")

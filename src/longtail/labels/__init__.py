@@ -24,6 +24,7 @@ from longtail.labels.propensity import (
     propensities,
     propensity_constants,
 )
+from longtail.labels.ranking import TailRanking
 from longtail.labels.tail import (
     PowerLaw,
     TailStatistics,
@@ -39,6 +40,7 @@ __all__ = [
     "EncodedLabels",
     "Kind",
     "PowerLaw",
+    "TailRanking",
     "TailStatistics",
     "algebraic_connectivity",
     "connected_components",

@@ -9,12 +9,11 @@ import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.engine import linear_scores_above
 from longtail.errors import ParameterError
-from longtail.one_vs_rest._linear import LinearOneVsRest
+from longtail.one_vs_rest._linear import RidgeOneVsRest
 
 
-class BinaryRelevance(LinearOneVsRest):
+class BinaryRelevance(RidgeOneVsRest):
     """One-vs-rest logistic regression.
 
     For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
@@ -78,6 +77,9 @@ class BinaryRelevance(LinearOneVsRest):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
     def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
         """The probability of each label, each by its own logistic regression.
 
@@ -101,7 +103,7 @@ class BinaryRelevance(LinearOneVsRest):
         rows = self._checked(X, reset=False)
         dense = self.label_kind_ in ("dense", "multiclass")
         lowest = -np.inf if dense or threshold == 0 else float(logit(threshold))
-        scores = linear_scores_above(rows, self.weights_, lowest, n_jobs=self.n_jobs)
+        scores = self._index().scores_above(rows, lowest, n_jobs=self.n_jobs)
         if not dense:
             return sp.csr_array(
                 (expit(scores.data), scores.indices, scores.indptr), shape=scores.shape

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from longtail.one_vs_rest._linear import LinearOneVsRest
+from longtail.one_vs_rest._linear import RidgeOneVsRest
 
 
-class DiSMEC(LinearOneVsRest):
+class DiSMEC(RidgeOneVsRest):
     """One-vs-rest linear support vector machines with pruned weights.
 
     For each label, ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised to a proven relative gap, with
@@ -43,7 +43,7 @@ class DiSMEC(LinearOneVsRest):
     Notes
     -----
     Training costs O(nnz(X)) a look at all points, about four looks a label; prediction O(weights of
-    the features of x + L). A score is a margin: labels from 0 on are predicted.
+    the features of x). A score is a margin: labels from 0 on are predicted.
 
     Examples
     --------

@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longtail.report.comparison import ComparisonTable, best_line
+    from longtail.report.comparison_plot import comparison_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
     from longtail.report.plots import (
         check_plot_target,
@@ -16,6 +18,14 @@ if TYPE_CHECKING:
         plot_label_frequency,
         plot_labels_per_point,
         save_figure,
+    )
+    from longtail.report.reproduction import (
+        candidate_line,
+        choice_heading,
+        notes_text,
+        reproduced_text,
+        scaling_in_words,
+        trial_heading,
     )
     from longtail.report.safe import printable
     from longtail.report.tables import (
@@ -27,8 +37,11 @@ if TYPE_CHECKING:
         predictions_table,
         tail_table,
     )
+    from longtail.report.tail import plot_tail_curve, tail_curve_table, tail_figure
 
 _HOMES = {
+    **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
+    "comparison_figure": "comparison_plot",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
     **dict.fromkeys(
         (
@@ -43,6 +56,17 @@ _HOMES = {
     "printable": "safe",
     **dict.fromkeys(
         (
+            "candidate_line",
+            "choice_heading",
+            "notes_text",
+            "reproduced_text",
+            "scaling_in_words",
+            "trial_heading",
+        ),
+        "reproduction",
+    ),
+    **dict.fromkeys(
+        (
             "evaluation_table",
             "explanation_text",
             "facts_table",
@@ -53,12 +77,18 @@ _HOMES = {
         ),
         "tables",
     ),
+    **dict.fromkeys(("plot_tail_curve", "tail_curve_table", "tail_figure"), "tail"),
 }
 
 __all__ = [
+    "ComparisonTable",
     "Hub",
     "LabelGraph",
+    "best_line",
+    "candidate_line",
     "check_plot_target",
+    "choice_heading",
+    "comparison_figure",
     "describe_graph",
     "evaluation_table",
     "explanation_text",
@@ -66,12 +96,19 @@ __all__ = [
     "frequency_table",
     "hubs_table",
     "label_figure",
+    "notes_text",
     "plot_label_frequency",
     "plot_labels_per_point",
+    "plot_tail_curve",
     "predictions_table",
     "printable",
+    "reproduced_text",
     "save_figure",
+    "scaling_in_words",
+    "tail_curve_table",
+    "tail_figure",
     "tail_table",
+    "trial_heading",
 ]
 
 

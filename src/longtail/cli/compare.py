@@ -1,0 +1,373 @@
+"""`longtail compare`: several methods on the same split, with their accuracy, time and size."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longtail.cli._feature_options import (
+    Analyzer,
+    Idf,
+    MaxDf,
+    MaxFeatures,
+    MinDf,
+    Ngrams,
+    RowNorm,
+    StopWords,
+    ValueDamping,
+)
+from longtail.cli._options import (
+    Format,
+    Jobs,
+    Json,
+    LabelsColumn,
+    LabelSeparator,
+    Part,
+    Quiet,
+    Ranks,
+    Read,
+    Reading,
+    TextColumn,
+    parse_ranks,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longtail.base import ExtremeClassifier
+    from longtail.comparison import Comparison, Problem, Result
+    from longtail.data import Dataset
+
+TESTED = "What is tested on"
+USUAL_TEST_SIZE = 0.2
+"""Share of the points to test on where nothing else is said."""
+
+
+def compare(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="A data file, or a folder; with a test part, that is tested on."
+        ),
+    ],
+    methods: Annotated[
+        str,
+        typer.Option(
+            "--methods",
+            "-m",
+            help="With commas, as `longtail methods` has them; or all. NAME=METHOD gives one "
+            "another name.",
+            metavar="NAME,...",
+            show_default=False,
+        ),
+    ],
+    test: Annotated[
+        Path | None,
+        typer.Option(
+            help="Data to test on.", metavar="DATA", show_default=False, rich_help_panel=TESTED
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="METHOD.NAME=VALUE, such as dismec.C=0.5. May be repeated.",
+            metavar="NAME=VALUE",
+        ),
+    ] = None,
+    tail: Annotated[
+        float, typer.Option(help="Weight of rare labels in the rankings.", metavar="C")
+    ] = 0.0,
+    test_size: Annotated[
+        float | None,
+        typer.Option(
+            help="Share (or, from 1 on, number) of the points to test on; 0.2 if there is no test "
+            "data.",
+            metavar="X",
+            show_default=False,
+            rich_help_panel=TESTED,
+        ),
+    ] = None,
+    k: Ranks = "1,3,5",
+    constants: Annotated[
+        str | None,
+        typer.Option(
+            "--propensity-constants",
+            help="Published data set whose constants to use, such as Amazon-670K.",
+            metavar="NAME",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of the split.", min=0, max=2**32 - 1, rich_help_panel=TESTED)
+    ] = 0,
+    jobs: Jobs = -1,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw accuracy against time and size: png, svg, pdf or jpg.", metavar="FILE"
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep the models, each in a folder of its name in here.", metavar="PATH"),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    analyzer: Analyzer = None,
+    ngrams: Ngrams = None,
+    min_df: MinDf = None,
+    max_df: MaxDf = None,
+    max_features: MaxFeatures = None,
+    stop_words: StopWords = None,
+    norm: RowNorm = None,
+    damping: ValueDamping = None,
+    idf: Idf = None,
+    format: Format = None,
+    part: Part = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+    label_separator: LabelSeparator = None,
+    read: Read = None,
+) -> None:
+    """Compare methods on the same split.
+
+    Accuracy, seconds and size on disk of every method. Features are made once; a method that fails
+    says so in its row; Ctrl-C keeps what is finished.
+
+    Example:
+
+    ```text
+    longtail compare docs.jsonl --methods dismec,br --plot compare.png
+    longtail compare eurlex/ -m all --damping sqrt --set dismec.C=2
+    longtail compare docs.jsonl -m dismec,loose=dismec --set loose.C=0.1
+    ```
+    """
+    from longtail.base import check_tail
+    from longtail.cli._features import FeatureOptions
+    from longtail.cli._output import remark
+    from longtail.comparison.running import check_places
+    from longtail.labels import propensity_constants
+    from longtail.report import check_plot_target
+
+    ranks = parse_ranks(k)
+    chosen = parse_methods(methods, settings or (), jobs=jobs)
+    check_tail(tail)
+    options = FeatureOptions(
+        analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
+    )
+    options.settings()
+    if constants is not None:
+        propensity_constants(constants)
+    if plot is not None:
+        check_plot_target(plot)
+    if keep is not None:
+        check_places(keep, chosen)
+    reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    remark(f"Reading {data}", quiet=quiet)
+    trained_on, tested_on = _parts(data, test, reading, test_size, seed)
+    problem = _prepared(trained_on, tested_on, options, constants, str(data), quiet)
+    contest = Contest(problem, chosen, ranks, tail, keep, quiet, as_json)
+    contest.run()
+    if plot is not None and contest.comparison.finished:
+        from longtail.report import comparison_figure, save_figure
+
+        save_figure(comparison_figure(contest.comparison, title=str(data)), plot)
+        remark(f"The plot is in {plot}.", quiet=quiet)
+    contest.end()
+
+
+class Contest:
+    """The methods one after the other, each with its row as soon as it is finished."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        classifiers: dict[str, ExtremeClassifier],
+        ranks: list[int],
+        tail: float,
+        keep: Path | None,
+        quiet: bool,
+        as_json: bool,
+    ) -> None:
+        from longtail.comparison import Comparison
+        from longtail.comparison.running import setup_of
+        from longtail.report import ComparisonTable
+
+        self.comparison = Comparison(setup_of(problem, k=ranks, tail=tail))
+        self._problem = problem
+        self._classifiers = classifiers
+        self._tail, self._keep, self._quiet, self._as_json = tail, keep, quiet, as_json
+        self._table = ComparisonTable.main(classifiers, ranks)
+        self._interrupted: str | None = None
+
+    def run(self) -> None:
+        """Try all methods; on Ctrl-C stop there and remember it."""
+        from longtail.cli._output import remark
+        from longtail.comparison import try_method
+
+        if not self._as_json:
+            _say(f"{_heading(self.comparison)}\n\n{self._table.head()}")
+        for number, (name, classifier) in enumerate(self._classifiers.items(), 1):
+            remark(f"Training {name} ({number} of {len(self._classifiers)})", quiet=self._quiet)
+            try:
+                result = try_method(
+                    self._problem,
+                    classifier,
+                    name=name,
+                    k=self.comparison.common.k,
+                    tail=self._tail,
+                    keep=self._keep,
+                    progress=False if self._quiet else None,
+                )
+            except KeyboardInterrupt:
+                self._interrupted = name
+                break
+            self.comparison.results.append(result)
+            if not self._as_json:
+                _say(self._table.row(result))
+        if self._as_json:
+            from longtail.cli._output import print_json
+
+            print_json({**self.comparison.to_dict(), "interrupted": self._interrupted})
+        else:
+            _say_the_rest(self.comparison)
+
+    def end(self) -> None:
+        """The exit code: interrupted, or nothing finished."""
+        from longtail.cli._failures import REFUSED, Interrupted
+
+        if self._interrupted is not None:
+            done = len(self.comparison.results)
+            raise Interrupted(
+                f"Interrupted during {self._interrupted}: {done} of {len(self._classifiers)} "
+                "methods were finished."
+            )
+        if not self.comparison.finished:
+            raise typer.Exit(REFUSED)
+
+
+def parse_methods(
+    words: str, settings: Sequence[str], *, jobs: int
+) -> dict[str, ExtremeClassifier]:
+    """The classifiers of `--methods` by name, with what `--set` says of them.
+
+    Examples
+    --------
+    >>> parse_methods("dismec,loose=dismec", ["loose.C=0.1"], jobs=2)
+    {'dismec': DiSMEC(n_jobs=2), 'loose': DiSMEC(C=0.1, n_jobs=2)}
+    """
+    from longtail.comparison.running import named_classifiers
+    from longtail.errors import ParameterError
+    from longtail.methods import find_method, parse_settings
+    from longtail.methods import methods as known
+
+    wanted: dict[str, str] = {}
+    for word in filter(None, (word.strip() for word in words.split(","))):
+        name, equals, method = (each.strip() for each in word.partition("="))
+        pairs = {name: method if equals else name}
+        if word == "all":
+            pairs = {name: name for name in known()}
+        for name, method in pairs.items():
+            if not re.fullmatch(r"\w[\w-]*", name):
+                raise ParameterError(
+                    f"{name!r} cannot be the name of a method here; use letters, digits, - and _."
+                )
+            if wanted.setdefault(name, method) != method:
+                raise ParameterError(f"Two methods are called {name!r}; name them apart.")
+    parameters: dict[str, list[str]] = {name: [] for name in wanted}
+    for setting in settings:
+        left, equals, value = setting.partition("=")
+        name, dot, parameter = left.strip().partition(".")
+        if not (equals and dot):
+            raise ParameterError(
+                f"--set takes METHOD.NAME=VALUE, such as dismec.C=0.5, not {setting!r}."
+            )
+        if name not in parameters:
+            raise ParameterError(
+                f"--set {setting!r} is for {name!r}, which is not among the methods compared: "
+                f"{', '.join(parameters)}."
+            )
+        parameters[name].append(f"{parameter}={value}")
+    classifiers: dict[str, ExtremeClassifier] = {}
+    for name, method in wanted.items():
+        found = find_method(method)
+        values: dict[str, Any] = parse_settings(found, parameters[name])
+        classifiers[name] = found.estimator(**values)
+    return named_classifiers(classifiers, n_jobs=jobs)
+
+
+def _parts(
+    data: Path, test: Path | None, reading: Reading, test_size: float | None, seed: int
+) -> tuple[Dataset, Dataset]:
+    """What to train and what to test on: the parts of a folder, two files, or a split."""
+    from dataclasses import replace
+
+    from longtail.data.recognise import parts_of_folder
+    from longtail.errors import ParameterError
+
+    if test is not None:
+        if test_size is not None:
+            raise ParameterError(
+                "--test names data to test on, --test-size splits some off; give one."
+            )
+        held_out = replace(reading, part=None).load(test, usual_part="test")
+        return reading.load(data, usual_part="train"), held_out
+    parts = parts_of_folder(data) if data.is_dir() else {}
+    if test_size is None and reading.part is None and {"train", "test"} <= set(parts):
+        return reading.load(data, usual_part="train"), reading.load(data, usual_part="test")
+    size = USUAL_TEST_SIZE if test_size is None else test_size
+    whole = reading.load(data, usual_part="train")
+    return whole.split(
+        test_size=int(size) if size >= 1 and size == int(size) else size, random_state=seed
+    )
+
+
+def _prepared(
+    train: Dataset, test: Dataset, options: Any, constants: str | None, name: str, quiet: bool
+) -> Problem:
+    from dataclasses import replace
+
+    from longtail.cli._output import remark
+    from longtail.comparison import prepare
+
+    remark(f"Making features of {len(train):,} + {len(test):,} points", quiet=quiet)
+    problem = prepare(train, test, features=options.transformer(train), constants=constants)
+    return replace(problem, name=problem.name or name)
+
+
+def _heading(comparison: Comparison) -> str:
+    from longtail.report import printable
+
+    common = comparison.common
+    line = (
+        f"{printable(common.data)}: trained on {common.train_points:,} points, tested on "
+        f"{common.test_points:,}; {common.labels:,} labels, {common.features:,} features"
+    )
+    return line if not common.tail else f"{line}; tail weight {common.tail:g}"
+
+
+def _say_the_rest(comparison: Comparison) -> None:
+    """The tables that come when all methods are through, and who is best at what."""
+    from longtail.report import ComparisonTable, best_line
+
+    if not comparison.finished:
+        return
+    common = comparison.common
+    finished: list[Result] = comparison.finished
+    names = [result.name for result in finished]
+    _say("\nRankings, %\n" + ComparisonTable.rankings(names, common.k).text(finished))
+    _say("\nLabel sets, %\n" + ComparisonTable.sets(names).text(finished))
+    line = best_line(comparison)
+    if line is not None:
+        _say(f"\n{line}")
+    if common.unknown_labels:
+        n = common.unknown_labels
+        which = "1 label is" if n == 1 else f"{n:,} labels are"
+        _say(f"{which} in the test part only and counted as missed.")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,195 @@
+"""What a comparison found: one result a method, and all of them as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from longtail.metrics import Evaluation
+
+LESS_IS_BETTER = ("hamming_loss", "train_seconds", "predict_seconds", "megabytes")
+"""Columns of the table in which the smallest value is the best."""
+
+COSTS = ("train_seconds", "predict_seconds", "points_per_second", "megabytes")
+"""Columns of the table that are not metrics."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How one method did.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in this comparison.
+    method : str
+        Its name at the command line.
+    parameters : dict
+        Those that it was given or has by default.
+    evaluation : Evaluation or None
+        All metrics on the test part; None if the method failed.
+    train_seconds, predict_seconds : float or None
+        Wall-clock time of `fit` on the features, and of one `predict_topk` for all test points.
+    test_points : int
+        How many those are.
+    bytes : int or None
+        The saved model on disk, with what makes its features.
+    failure : str or None
+        Why there is no result, in one sentence.
+    """
+
+    name: str
+    method: str
+    parameters: dict[str, Any]
+    evaluation: Evaluation | None = None
+    train_seconds: float | None = None
+    predict_seconds: float | None = None
+    test_points: int = 0
+    bytes: int | None = None
+    failure: str | None = None
+
+    @property
+    def points_per_second(self) -> float | None:
+        """Test points predicted a second."""
+        if self.predict_seconds is None:
+            return None
+        return self.test_points / max(self.predict_seconds, 1e-9)
+
+    @property
+    def megabytes(self) -> float | None:
+        """Size of the saved model."""
+        return None if self.bytes is None else self.bytes / 1e6
+
+    def values(self) -> dict[str, float | None]:
+        """Costs and metrics by name."""
+        metrics = {} if self.evaluation is None else self.evaluation.to_dict()
+        return {**{name: getattr(self, name) for name in COSTS}, **metrics}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All as plain values."""
+        return {
+            "name": self.name,
+            "method": self.method,
+            "parameters": self.parameters,
+            "failure": self.failure,
+            "train_seconds": self.train_seconds,
+            "predict_seconds": self.predict_seconds,
+            "points_per_second": self.points_per_second,
+            "bytes": self.bytes,
+            "metrics": None if self.evaluation is None else self.evaluation.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all methods of a comparison had in common.
+
+    Attributes
+    ----------
+    data : str or None
+        Name of the data.
+    train_points, test_points, labels, features : int
+        Sizes.
+    unknown_labels : int
+        Labels of the test part that no training point has.
+    feature_seconds : float
+        Time to make the features, which all methods share.
+    k : tuple of int
+        Ranks of the metrics.
+    tail : float
+        Tail weight of the rankings; 0 ranks by score alone.
+    """
+
+    data: str | None
+    train_points: int
+    test_points: int
+    labels: int
+    features: int
+    unknown_labels: int
+    feature_seconds: float
+    k: tuple[int, ...]
+    tail: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All as plain values."""
+        return {**vars(self), "k": list(self.k)}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The results of several methods on the same split.
+
+    Attributes
+    ----------
+    common : Setup
+        Data, ranks and tail weight.
+    results : list of Result
+        In the order in which the methods were given.
+
+    Examples
+    --------
+    >>> common = Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1,))
+    >>> good = Result("good", "dismec", {}, Evaluation({"P@1": 0.8}), 2.0, 0.1, 20, 10_000)
+    >>> quick = Result("quick", "br", {}, Evaluation({"P@1": 0.7}), 1.0, 0.1, 20, 20_000)
+    >>> comparison = Comparison(common, [good, quick])
+    >>> comparison.table().select("name", "train_seconds", "megabytes", "P@1").rows()
+    [('good', 2.0, 0.01, 0.8), ('quick', 1.0, 0.02, 0.7)]
+    >>> comparison.best()["P@1"], comparison.best()["train_seconds"]
+    (['good'], ['quick'])
+    """
+
+    common: Setup
+    results: list[Result] = field(default_factory=list)
+
+    @property
+    def finished(self) -> list[Result]:
+        """The results of the methods that did not fail."""
+        return [result for result in self.results if result.failure is None]
+
+    def __getitem__(self, name: str) -> Result:
+        for result in self.results:
+            if result.name == name:
+                return result
+        raise KeyError(name)
+
+    def table(self) -> pl.DataFrame:
+        """One row a method: name, method, costs, metrics as shares of one, and why it failed."""
+        metrics = dict.fromkeys(
+            name for result in self.finished for name in result.evaluation or ()
+        )
+        rows: list[Mapping[str, Any]] = [
+            {**vars(result), **result.values()} for result in self.results
+        ]
+        schema = {
+            "name": pl.String,
+            "method": pl.String,
+            **dict.fromkeys((*COSTS, *metrics), pl.Float64),
+            "failure": pl.String,
+        }
+        return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema)
+
+    def best(self) -> dict[str, list[str]]:
+        """For every cost and metric the names of the best: one, or several that are equal."""
+        found: dict[str, list[str]] = {}
+        values = {result.name: result.values() for result in self.finished}
+        for measure in dict.fromkeys(name for row in values.values() for name in row):
+            known = {
+                name: value
+                for name, row in values.items()
+                if (value := row.get(measure)) is not None and value == value
+            }
+            if known:
+                best = (min if measure in LESS_IS_BETTER else max)(known.values())
+                found[measure] = [name for name, value in known.items() if value == best]
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All as plain values, fit for JSON."""
+        return {
+            **self.common.to_dict(),
+            "results": [result.to_dict() for result in self.results],
+            "best": self.best(),
+        }

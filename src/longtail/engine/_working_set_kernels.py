@@ -1,0 +1,679 @@
+"""Kernels of the l1 solver: one problem on the rows and columns that it touches.
+
+The words used here. A *touched* row is one with a positive target, or one that has a feature of
+the working set; touched rows are numbered 0, 1, ... in the order of arrival, the positives first,
+and everything known of them stands in arrays in that order. All other rows are negatives whose
+score is the bias alone. A *local* feature is one of the working set, numbered from 1 in the order
+of arrival; local 0 is the bias. An *entry* is a stored value of X in a touched row and a local
+feature; entries are kept by feature and, a second time, by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longtail._numba import kernel, unsigned
+from longtail.engine._loss_kernels import SQUARED_HINGE, point_curvature, point_loss, point_slope
+
+SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
+ROUNDING = 1e-15  # by which sums over points may be off, relatively
+
+
+class Matrix(NamedTuple):
+    """X by rows and by columns, with sums over its columns."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+    column_indptr: Any
+    row_indices: Any
+    column_data: Any
+    total: Any  # of each column, every row times its weight
+    absolute: Any  # the same of absolute values
+    square: Any  # the same of squares
+
+
+class Rows(NamedTuple):
+    """What is known of the touched rows; all of length N."""
+
+    place: Any  # of each row of X: its number among the touched, or -1
+    row: Any
+    target: Any
+    weight: Any
+    score: Any  # without the bias
+    change: Any  # of the score along the step
+    slope: Any
+    curvature: Any
+    fresh: Any  # curvature at the new scores
+    end: Any  # of its entries
+
+
+class Features(NamedTuple):
+    """What is known of all features; all of length D."""
+
+    local: Any  # number in the working set, or -1
+    gradient: Any
+    candidate: Any
+    promise: Any
+
+
+class Entries(NamedTuple):
+    """Values of X in touched rows and local features, by feature and by row."""
+
+    row: Any
+    value: Any
+    feature: Any
+    value_by_row: Any
+
+
+class Limits(NamedTuple):
+    """When to stop, and how much to take on at once."""
+
+    tol: Any
+    steps: Any
+    batch: Any  # features that enter first
+    dense: Any  # local features up to which their products are kept
+
+
+# ---- room -----------------------------------------------------------------------------------
+
+
+@kernel
+def _room_for_entries(entries, needed):
+    size = max(2 * entries.row.shape[0], needed)
+    row = np.empty(size, np.int32)
+    value = np.empty(size, entries.value.dtype)
+    old = entries.row.shape[0]
+    row[:old], value[:old] = entries.row, entries.value
+    return Entries(row, value, np.empty(size, np.int32), np.empty(size, entries.value.dtype))
+
+
+@kernel
+def _wider(square, size):
+    out = np.zeros((size, size))
+    n = square.shape[0]
+    out[:n, :n] = square
+    return out
+
+
+@kernel
+def _longer(vector, size):
+    out = np.zeros(size, vector.dtype)
+    out[: vector.shape[0]] = vector
+    return out
+
+
+# ---- rows and features join -----------------------------------------------------------------
+
+
+@kernel
+def _touch(i, target, weights, rows, n_rows):
+    """Row i of X joins the touched rows, with no local feature yet."""
+    rows.place[i] = n_rows
+    rows.row[n_rows] = i
+    rows.target[n_rows] = target
+    rows.weight[n_rows] = weights[i] if weights.shape[0] else 1.0
+    rows.score[n_rows] = 0.0
+    rows.change[n_rows] = 0.0
+    rows.slope[n_rows] = 0.0
+    rows.curvature[n_rows] = 0.0
+
+
+@kernel
+def _enter(j, local, matrix, weights, rows, n_rows, features, entries, n_entries):
+    """Feature j joins the working set; returns the number of touched rows, and the weight of those
+    that are new. O(column j)."""
+    features.local[j] = local
+    gone = 0.0
+    for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
+        i = matrix.row_indices[p]
+        a = rows.place[i]
+        if a < 0:
+            a = n_rows
+            _touch(i, 0.0, weights, rows, a)
+            gone += rows.weight[a]
+            n_rows += 1
+        entries.row[n_entries] = a
+        entries.value[n_entries] = matrix.column_data[p]
+        n_entries += 1
+    return n_rows, gone
+
+
+@kernel
+def _turn(rows, n_rows, entries, ends, size):
+    """The entries by row, the features of each in their order. O(entries + touched)."""
+    end = rows.end
+    end[:n_rows] = 0
+    for p in range(ends[size - 1]):
+        end[entries.row[unsigned(p)]] += 1
+    total = 0
+    for a in range(n_rows):
+        count = end[unsigned(a)]
+        end[unsigned(a)] = total
+        total += count
+    for f in range(1, size):
+        for p in range(ends[f - 1], ends[f]):
+            a = entries.row[unsigned(p)]
+            q = end[a]
+            entries.feature[q] = f
+            entries.value_by_row[q] = entries.value[unsigned(p)]
+            end[a] = q + 1
+
+
+@kernel
+def _widen_model(rows, n_rows, entries, first_new, model):
+    """Products with the features from `first_new` on, over the rows that are curved already."""
+    begin = 0
+    for a in range(n_rows):
+        end = rows.end[a]
+        curvature = rows.curvature[a]
+        if curvature != 0.0:
+            e = end - 1
+            while e >= begin and entries.feature[e] >= first_new:
+                f = entries.feature[e]
+                x = curvature * entries.value_by_row[e]
+                model[f, 0] += x
+                for q in range(begin, e + 1):
+                    model[f, entries.feature[unsigned(q)]] += x * entries.value_by_row[unsigned(q)]
+                e -= 1
+        begin = end
+
+
+# ---- slopes, curvatures, gradients ----------------------------------------------------------
+
+
+@kernel
+def _bend(loss, bias, rows, n_positive, n_rows):
+    """Slopes and fresh curvatures of the negatives among the touched rows. O(touched)."""
+    score, weight, slope, fresh = rows.score, rows.weight, rows.slope, rows.fresh
+    if loss == SQUARED_HINGE:
+        above = 1.0 + bias
+        for a in range(n_positive, n_rows):
+            high = score[unsigned(a)] + above
+            twice = 2.0 * weight[unsigned(a)]
+            slope[unsigned(a)] = twice * high if high > 0.0 else 0.0
+            fresh[unsigned(a)] = twice if high > 0.0 else 0.0
+    else:
+        for a in range(n_positive, n_rows):
+            z = score[a] + bias
+            slope[a] = weight[a] * point_slope(loss, 0.0, z)
+            fresh[a] = weight[a] * point_curvature(loss, 0.0, z)
+
+
+@kernel
+def _total(values, first, last):
+    """Sum of values[first:last], in four strands."""
+    s0 = s1 = s2 = s3 = 0.0
+    a = first
+    while a + 4 <= last:
+        s0 += values[unsigned(a)]
+        s1 += values[unsigned(a + 1)]
+        s2 += values[unsigned(a + 2)]
+        s3 += values[unsigned(a + 3)]
+        a += 4
+    while a < last:
+        s0 += values[unsigned(a)]
+        a += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def _refresh(loss, bias, moved, rows, n_positive, n_rows, entries, dense, model, gradient):
+    """Slopes and curvatures at the new scores, which have moved by `change` and the bias by
+    `moved`; returns the sums of both.
+
+    If `dense`, `model` follows the curvatures that changed. For the squared hinge `gradient`, which
+    holds what the old curvatures foretold, is put right where they did. O(touched + entries² of the
+    rows whose curvature changed).
+    """
+    hinge = loss == SQUARED_HINGE
+    for a in range(n_positive):
+        z, t, c = rows.score[a] + bias, rows.target[a], rows.weight[a]
+        new = c * point_slope(loss, t, z)
+        foretold = rows.slope[a] + rows.curvature[a] * (rows.change[a] + moved)
+        rows.slope[a] = new
+        rows.fresh[a] = c * point_curvature(loss, t, z)
+        rows.change[a] = new - foretold
+    _bend(loss, bias, rows, n_positive, n_rows)
+    if dense:
+        for a in range(n_rows):
+            change = rows.fresh[unsigned(a)] - rows.curvature[unsigned(a)]
+            if change != 0.0:
+                rows.curvature[a] = rows.fresh[a]
+                off = rows.change[a] if a < n_positive else change * (rows.score[a] + bias + 1.0)
+                begin = rows.end[a - 1] if a else 0
+                for e in range(begin, rows.end[a]):
+                    f = entries.feature[unsigned(e)]
+                    value = entries.value_by_row[unsigned(e)]
+                    if hinge:
+                        gradient[f] += off * value
+                    x = change * value
+                    model[f, 0] += x
+                    for q in range(begin, e + 1):
+                        model[f, entries.feature[unsigned(q)]] += (
+                            x * entries.value_by_row[unsigned(q)]
+                        )
+    else:
+        rows.curvature[:n_rows] = rows.fresh[:n_rows]
+    return _total(rows.slope, 0, n_rows), _total(rows.curvature, 0, n_rows)
+
+
+@kernel
+def _local_gradient(rows, entries, ends, size, gradient):
+    """Gradient of the loss in the local features from 1 on. O(entries)."""
+    for f in range(1, size):
+        s = 0.0
+        for p in range(ends[f - 1], ends[f]):
+            s += rows.slope[entries.row[unsigned(p)]] * entries.value[unsigned(p)]
+        gradient[f] = s
+
+
+@kernel
+def _off(w, gradient, strength):
+    """Distance of a derivative of the loss from where optimality wants it."""
+    if w > 0.0:
+        return abs(gradient + strength)
+    if w < 0.0:
+        return abs(gradient - strength)
+    return max(abs(gradient) - strength, 0.0)
+
+
+@kernel
+def _violation(w, gradient, strength, bias, bias_strength, size):
+    """The largest distance of the local features from optimality."""
+    worst = bias * _off(w[0], gradient[0], bias_strength)
+    for f in range(1, size):
+        worst = max(worst, _off(w[f], gradient[f], strength))
+    return worst
+
+
+# ---- the quadratic model --------------------------------------------------------------------
+
+
+@kernel
+def _shrunk(u, strength, curvature):
+    """Minimiser of ½·curvature·v² - u·v + strength·|v|."""
+    if u > strength:
+        return (u - strength) / curvature
+    if u < -strength:
+        return (u + strength) / curvature
+    return 0.0
+
+
+@kernel
+def _best_bias(now, h, g, strength, rest):
+    """Minimiser in the bias, with `rest` untouched rows that cost max(0, 1 + bias)² each.
+
+    h and g are curvature and slope, at `now`, of everything else.
+    """
+    u = h * now - g
+    if h > 0.0:
+        new = _shrunk(u, strength, h)
+        if new <= -1.0 or rest <= 0.0:
+            return new
+    elif rest <= 0.0:
+        return now
+    elif g - strength >= 0.0:  # nothing holds it below -1
+        return min(now, -1.0)
+    return max(_shrunk(u - 2.0 * rest, strength, h + 2.0 * rest), -1.0)
+
+
+@kernel
+def _descend(model, w, gradient, strength, bias_strength, rest, first, size, enough, step, product):
+    """Coordinate descent on the quadratic model; `step` and `product` = model·step come back.
+
+    `rest` is the weight of the rows outside that are no part of the model: their squared hinge is
+    minimised as it is. Cost a sweep: O(size) for each weight that moves.
+    """
+    step[:size] = 0.0
+    product[:size] = 0.0
+    outside = 2.0 * rest * max(0.0, 1.0 + w[0])
+    for _ in range(max(100, min(10_000, 4_000_000 // size**2))):
+        largest = 0.0
+        for f in range(first, size):
+            now = w[f] + step[f]
+            h = model[f, f]
+            g = gradient[f] + product[f]
+            if f == 0:
+                new = _best_bias(now, h, g - outside, bias_strength, rest)
+            elif now == 0.0 and abs(g) <= strength:
+                continue
+            else:
+                new = _shrunk(h * now - g, strength, h)
+            move = new - now
+            if move != 0.0:
+                step[f] += move
+                for q in range(size):
+                    product[unsigned(q)] += move * model[unsigned(f), unsigned(q)]
+                largest = max(largest, abs(move) * h)
+        if largest <= enough:
+            break
+
+
+@kernel
+def _descend_columns(
+    rows, entries, ends, curved, w, gradient, strength, bias_strength, rest, first, size, enough,
+    step,
+):  # fmt: skip
+    """The same without products kept: a coordinate costs its column. `rows.change` comes back."""
+    step[:size] = 0.0
+    n_rows = 0
+    for p in range(ends[size - 1]):
+        n_rows = max(n_rows, entries.row[p] + 1)
+    rows.change[:n_rows] = 0.0
+    outside = 2.0 * rest * max(0.0, 1.0 + w[0])
+    bent = 0.0  # Σ curvature · change
+    for _ in range(100):
+        largest = 0.0
+        for f in range(first, size):
+            now = w[f] + step[f]
+            if f == 0:
+                h = curved
+                g = gradient[0] + bent + curved * step[0] - outside
+                new = _best_bias(now, h, g, bias_strength, rest)
+            else:
+                h = g = 0.0
+                for p in range(ends[f - 1], ends[f]):
+                    a = entries.row[unsigned(p)]
+                    x = rows.curvature[a] * entries.value[unsigned(p)]
+                    h += x * entries.value[unsigned(p)]
+                    g += x * (rows.change[a] + step[0])
+                g += gradient[f]
+                h += 1e-10 * (1.0 + h)
+                if now == 0.0 and abs(g) <= strength:
+                    continue
+                new = _shrunk(h * now - g, strength, h)
+            move = new - now
+            if move != 0.0:
+                step[f] += move
+                if f > 0:
+                    for p in range(ends[f - 1], ends[f]):
+                        a = entries.row[unsigned(p)]
+                        rows.change[a] += move * entries.value[unsigned(p)]
+                        bent += move * rows.curvature[a] * entries.value[unsigned(p)]
+                largest = max(largest, abs(move) * h)
+        if largest <= enough:
+            break
+
+
+# ---- along a step ---------------------------------------------------------------------------
+
+
+@kernel
+def _changes(rows, n_rows, entries, ends, size, step):
+    """Scores along the step, without the bias. O(entries of the weights that move)."""
+    rows.change[:n_rows] = 0.0
+    for f in range(1, size):
+        s = step[f]
+        if s != 0.0:
+            for p in range(ends[f - 1], ends[f]):
+                rows.change[entries.row[unsigned(p)]] += s * entries.value[unsigned(p)]
+
+
+@kernel
+def _loss_along(loss, bias, length, rows, n_positive, n_rows):
+    """Loss of the touched rows after `length` of the change. O(touched)."""
+    score, change, weight = rows.score, rows.change, rows.weight
+    total = 0.0
+    hinge = loss == SQUARED_HINGE
+    for a in range(n_positive if hinge else n_rows):
+        z = score[a] + length * change[a] + bias
+        total += weight[a] * point_loss(loss, rows.target[a], z)
+    if not hinge:
+        return total
+    above = 1.0 + bias
+    s0 = s1 = s2 = s3 = 0.0
+    a = n_positive
+    while a + 4 <= n_rows:
+        h0 = max(score[unsigned(a)] + length * change[unsigned(a)] + above, 0.0)
+        h1 = max(score[unsigned(a + 1)] + length * change[unsigned(a + 1)] + above, 0.0)
+        h2 = max(score[unsigned(a + 2)] + length * change[unsigned(a + 2)] + above, 0.0)
+        h3 = max(score[unsigned(a + 3)] + length * change[unsigned(a + 3)] + above, 0.0)
+        s0 += weight[unsigned(a)] * h0 * h0
+        s1 += weight[unsigned(a + 1)] * h1 * h1
+        s2 += weight[unsigned(a + 2)] * h2 * h2
+        s3 += weight[unsigned(a + 3)] * h3 * h3
+        a += 4
+    while a < n_rows:
+        h0 = max(score[unsigned(a)] + length * change[unsigned(a)] + above, 0.0)
+        s0 += weight[unsigned(a)] * h0 * h0
+        a += 1
+    return total + (s0 + s1) + (s2 + s3)
+
+
+@kernel
+def _value(loss, length, rows, n_positive, n_rows, rest, w, step, strength, bias_strength, size):
+    """Objective at w + length·step. O(touched + size)."""
+    bias = w[0] + length * step[0]
+    total = _loss_along(loss, bias, length, rows, n_positive, n_rows)
+    if rest > 0.0:
+        total += rest * point_loss(loss, 0.0, bias)
+    norm = 0.0
+    for f in range(1, size):
+        norm += abs(w[f] + length * step[f])
+    return total + strength * norm + bias_strength * abs(bias)
+
+
+# ---- who violates ---------------------------------------------------------------------------
+
+
+@kernel
+def _exact(j, matrix, rows, outside):
+    """Gradient of the loss in feature j; rows not touched have the slope `outside`. O(column)."""
+    g = outside * matrix.total[j]
+    for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
+        a = rows.place[matrix.row_indices[unsigned(p)]]
+        if a >= 0:
+            g += (rows.slope[a] - outside * rows.weight[a]) * matrix.column_data[unsigned(p)]
+    return g
+
+
+@kernel
+def _look(loss, matrix, rows, n_rows, features, outside, strength):
+    """Features outside the working set that violate, those first that promise most; exact.
+
+    For the squared hinge the touched rows with a slope are added up, which leaves each gradient in
+    doubt by what the rows not touched may bring; where that matters the column is read. The
+    logistic loss gives every row a slope, so there all touched rows are added up, above what they
+    would have if they were not touched. Returns their number and the largest violation. O(D + nnz
+    of the rows added up).
+    """
+    gradient = features.gradient
+    base = 0.0 if loss == SQUARED_HINGE else outside
+    gradient[:] = 0.0
+    for a in range(n_rows):
+        excess = rows.slope[a] - base * rows.weight[a]
+        if excess != 0.0:
+            i = rows.row[a]
+            for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
+                gradient[matrix.indices[unsigned(p)]] += excess * matrix.data[unsigned(p)]
+    doubt = outside - base
+    n = 0
+    worst = 0.0
+    for j in range(gradient.shape[0]):
+        g = gradient[unsigned(j)] + base * matrix.total[unsigned(j)]
+        if abs(g) + doubt * matrix.absolute[unsigned(j)] <= strength:
+            continue
+        if features.local[j] >= 0:
+            continue
+        if doubt > 0.0:
+            g = _exact(j, matrix, rows, outside)
+        v = abs(g) - strength
+        if v > 0.0:
+            worst = max(worst, v)
+            features.candidate[n] = j
+            features.promise[n] = v * v / (matrix.square[j] + 0.5)
+            n += 1
+    order = np.argsort(-features.promise[:n])
+    features.candidate[:n] = features.candidate[:n][order]
+    return n, worst
+
+
+# ---- the solver -----------------------------------------------------------------------------
+
+
+@kernel
+def solve_problem(
+    matrix, weights, positives, targets, start_features, start_weights, bias, bias_strength, loss,
+    strength, limits, rows, features, entries, stop, late,
+):  # fmt: skip
+    """Solve one problem.
+
+    The bias counts as the score that it brings, and `start_weights` begins with it; `bias` is the
+    value of its feature, zero for none, and `bias_strength` the strength of its penalty in these
+    terms. stop[0] ends all work, late[0] that on this problem. Returns the members of the working
+    set (from 1 on) and their weights (the bias first), objective, violation, Newton steps, status,
+    and the entries, which may have been given more room.
+    """
+    hinge = loss == SQUARED_HINGE
+    first = 0 if bias > 0.0 else 1
+    rest = float(rows.place.shape[0]) if not weights.shape[0] else weights.sum()
+    n_positive = positives.shape[0]
+    for a in range(n_positive):
+        _touch(positives[a], targets[a], weights, rows, a)
+        rest -= rows.weight[a]
+    n_rows = n_positive
+    room = 64
+    model = np.zeros((room, room))
+    w, gradient, step, product = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
+    ends, members = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    size = 1  # local features with the bias
+    w[0] = start_weights[0]
+    entering = start_features.shape[0]
+    features.candidate[:entering] = start_features
+    starting = True
+    dense = True
+    accuracy = np.inf  # to which the working set is to be solved
+    idle = 0  # rounds that brought neither features nor a smaller violation
+    least = np.inf  # violation of the working set so far
+    value = violation = np.inf
+    steps = 0
+    status = OUT_OF_STEPS
+    while True:
+        # ---- the features chosen enter
+        if size + entering > room:
+            while size + entering > room:
+                room *= 2
+            dense = dense and room <= limits.dense
+            model = _wider(model, room) if dense else np.zeros((1, 1))
+            w, gradient = _longer(w, room), _longer(gradient, room)
+            step, product = _longer(step, room), _longer(product, room)
+            ends, members = _longer(ends, room), _longer(members, room)
+        first_new = size
+        for q in range(entering):
+            j = features.candidate[q]
+            needed = ends[size - 1] + matrix.column_indptr[j + 1] - matrix.column_indptr[j]
+            if needed > entries.row.shape[0]:
+                entries = _room_for_entries(entries, needed)
+            n_rows, gone = _enter(
+                j, size, matrix, weights, rows, n_rows, features, entries, ends[size - 1]
+            )
+            rest = max(rest - gone, 0.0) if n_rows < rows.place.shape[0] else 0.0
+            w[size] = start_weights[q + 1] if starting else 0.0
+            members[size] = j
+            ends[size] = needed
+            size += 1
+        if dense and (entering > 0 or starting):
+            _turn(rows, n_rows, entries, ends, size)
+            _widen_model(rows, n_rows, entries, first_new, model)
+        if starting:
+            _changes(rows, n_rows, entries, ends, size, w)
+            rows.score[:n_rows] = rows.change[:n_rows]
+        # ---- Newton steps on the working set
+        along, curved = _refresh(
+            loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, model, gradient
+        )
+        _local_gradient(rows, entries, ends, size, gradient)
+        if starting:
+            step[:size] = 0.0
+            value = _value(
+                loss, 0.0, rows, n_positive, n_rows, rest, w, step, strength, bias_strength, size
+            )
+            starting = False
+        for tried in range(11):
+            outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
+            gradient[0] = along + rest * outside
+            violation = _violation(w, gradient, strength, bias, bias_strength, size)
+            if violation <= accuracy or tried == 10 or steps >= limits.steps or stop[0] or late[0]:
+                break
+            steps += 1
+            bent = 0.0 if hinge or rest <= 0.0 else rest * point_curvature(loss, 0.0, w[0])
+            alone = rest if hinge else 0.0
+            if dense:
+                model[0, 0] = curved + bent
+                for f in range(size):
+                    model[f, f] += 1e-10 * (1.0 + model[f, f])
+                    for q in range(f):
+                        model[q, f] = model[f, q]
+                _descend(
+                    model, w, gradient, strength, bias_strength, alone, first, size,
+                    0.05 * violation, step, product,
+                )  # fmt: skip
+                _changes(rows, n_rows, entries, ends, size, step)
+            else:
+                _descend_columns(
+                    rows, entries, ends, curved + bent, w, gradient, strength, bias_strength,
+                    alone, first, size, 0.05 * violation, step,
+                )  # fmt: skip
+            slope = 0.0
+            for f in range(first, size):
+                s = bias_strength if f == 0 else strength
+                slope += gradient[f] * step[f] + s * (abs(w[f] + step[f]) - abs(w[f]))
+            length = 1.0
+            trial = np.inf
+            for _ in range(40):
+                trial = _value(
+                    loss, length, rows, n_positive, n_rows, rest, w, step, strength, bias_strength,
+                    size,
+                )  # fmt: skip
+                if trial <= value + 0.01 * length * slope + ROUNDING * abs(value):
+                    break
+                length *= 0.5
+            if not trial <= value + ROUNDING * abs(value):
+                break
+            value = trial
+            for f in range(first, size):
+                step[f] *= length
+                w[f] += step[f]
+                gradient[f] += length * product[f]
+            for a in range(n_rows):
+                rows.change[unsigned(a)] *= length
+                rows.score[unsigned(a)] += rows.change[unsigned(a)]
+            along, curved = _refresh(
+                loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, model, gradient
+            )
+            if not (hinge and dense):
+                _local_gradient(rows, entries, ends, size, gradient)
+        # ---- who else violates
+        outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
+        n, worst = _look(loss, matrix, rows, n_rows, features, outside, strength)
+        base = 0.0 if hinge else outside
+        for f in range(1, size):
+            gradient[f] = features.gradient[members[f]] + base * matrix.total[members[f]]
+        violation = _violation(w, gradient, strength, bias, bias_strength, size)
+        everything = max(worst, violation)
+        if everything <= limits.tol * strength:
+            status = SOLVED
+        elif stop[0]:
+            status = STOPPED
+        elif late[0]:
+            status = OUT_OF_TIME
+        elif steps < limits.steps:
+            if worst <= limits.tol * strength:
+                n = 0
+            idle = idle + 1 if n == 0 and violation >= 0.9 * least else 0
+            least = violation if n > 0 else min(violation, least)
+            if idle < 5:
+                entering = min(n, max(limits.batch, size // 2))
+                accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
+                continue
+            status = STUCK
+        violation = everything
+        break
+    for a in range(n_rows):
+        rows.place[rows.row[a]] = -1
+    for f in range(1, size):
+        features.local[members[f]] = -1
+    return members[:size], w[:size], value, violation, steps, status, entries

@@ -1,0 +1,194 @@
+"""Labels that a trained model is to learn on top: which they are, whatever form they come in."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import DataWarning, InputError
+from longtail.labels import EncodedLabels, encode_labels, name_array
+
+_FORMS = {
+    "names": "a list of label collections, or a 0/1 matrix with label_names",
+    "dense": "a 0/1 matrix, dense or sparse, with one column a new label",
+    "sparse": "a 0/1 matrix, dense or sparse, with one column a new label",
+    "multiclass": "a 1-d array with the class of every row, or a 0/1 matrix with label_names",
+}
+
+_NOTHING_NEW = "Y_new has no new label; give at least one label to add."
+
+
+def encode_new_labels(
+    Y_new: Any, label_names: Sequence[Hashable] | None, *, known: NDArray[Any], kind: str
+) -> tuple[sp.csr_array, NDArray[Any]]:
+    """The matrix of the new labels and their names; refused if the model has one of them.
+
+    Parameters
+    ----------
+    Y_new : array, sparse matrix or sequence of label collections
+        As `LinearOneVsRest.add_labels` describes it.
+    label_names : sequence, optional
+        Names of its columns.
+    known : array of shape (L,)
+        The labels that the model has.
+    kind : str
+        The form that Y had when the model was fitted.
+
+    Examples
+    --------
+    >>> known = name_array(["sea", "sun"])
+    >>> matrix, names = encode_new_labels([["moon"], []], None, known=known, kind="names")
+    >>> names.tolist(), matrix.toarray().tolist()
+    (['moon'], [[1.0], [0.0]])
+    """
+    names = None if label_names is None else _plain(label_names)
+    if isinstance(Y_new, Iterator):
+        Y_new = list(Y_new)
+    encoded = encode_labels(Y_new)
+    if names is not None and encoded.kind != "multiclass":
+        encoded = encode_labels(Y_new, label_names=names)
+    if not encoded.matrix.shape[1]:
+        raise InputError(_NOTHING_NEW)
+    if encoded.kind == "multiclass" and kind == "multiclass":
+        matrix, names = _unknown_classes(encoded, names, known)
+    elif encoded.kind in ("dense", "sparse"):
+        matrix, names = encoded.matrix, _column_names(encoded, names, known, kind)
+    elif encoded.kind == kind == "names":
+        matrix, names = encoded.matrix, encoded.classes.tolist()
+    else:
+        raise InputError(
+            f"Y_new is {_what(encoded.kind)}, but the model was trained on {_what(kind)}; give "
+            f"Y_new as {_FORMS[kind]}."
+        )
+    if not names:
+        raise InputError(_NOTHING_NEW)
+    _refuse_known(names, known)
+    if kind == "multiclass" and (np.diff(matrix.indptr) > 1).any():
+        row = int(np.argmax(np.diff(matrix.indptr) > 1))
+        raise InputError(
+            f"Row {row} of Y_new has several labels, but the model has one class a row; give every "
+            "row one at most."
+        )
+    _warn_of_labels_in_all_rows(matrix, names)
+    return matrix, name_array(names)
+
+
+def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """The names of one array and then those of another, none altered.
+
+    Examples
+    --------
+    >>> joined_names(name_array(["sea"]), name_array(["snow"])).tolist()
+    ['sea', 'snow']
+    >>> joined_names(np.arange(2), name_array(["snow"])).tolist()
+    [0, 1, 'snow']
+    """
+    if first.dtype.kind == second.dtype.kind and first.dtype.kind != "O":
+        return np.concatenate([first, second])
+    return name_array([*first.tolist(), *second.tolist()])
+
+
+def columns_of(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
+    """The columns of some labels of a model; an unknown one is refused.
+
+    Examples
+    --------
+    >>> columns_of(["sun"], name_array(["sea", "sun"])).tolist()
+    [1]
+    """
+    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
+        raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
+    column = {name: number for number, name in enumerate(known.tolist())}
+    try:
+        return np.array([column[name] for name in _plain(names)], dtype=np.int64)
+    except KeyError as error:
+        raise InputError(f"The model knows no label {error.args[0]!r}; see its classes_.") from None
+    except TypeError:
+        raise InputError("A label name is not hashable; give the names of single labels.") from None
+
+
+def _unknown_classes(
+    encoded: EncodedLabels, names: list[Any] | None, known: NDArray[Any]
+) -> tuple[sp.csr_array, list[Any]]:
+    """Of one class a row, the columns of the classes that are new; the other rows are negatives."""
+    ours = set(known.tolist())
+    column = {
+        name: number for number, name in enumerate(encoded.classes.tolist()) if name not in ours
+    }
+    if names is None:
+        names = list(column)
+    wanted = set(_distinct(names))
+    stray = next((name for name in column if name not in wanted), None)
+    if stray is not None:
+        raise InputError(
+            f"Y_new holds the class {stray!r}, which is neither known to the model nor among "
+            "label_names."
+        )
+    width = len(encoded.classes)
+    wide = sp.csr_array(
+        (encoded.matrix.data, encoded.matrix.indices, encoded.matrix.indptr),
+        shape=(encoded.matrix.shape[0], width + 1),  # the last column is that of absent classes
+    )
+    return sp.csr_array(wide[:, [column.get(name, width) for name in names]]), names
+
+
+def _column_names(
+    encoded: EncodedLabels, names: list[Any] | None, known: NDArray[Any], kind: str
+) -> list[Any]:
+    """Names of the columns of a matrix: as given, or the next numbers where numbers are names."""
+    if names is not None:
+        return encoded.classes.tolist()
+    first, width = len(known), encoded.matrix.shape[1]
+    if kind in ("dense", "sparse") and known.tolist() == list(range(first)):
+        return list(range(first, first + width))
+    raise InputError(
+        f"Y_new has {width} columns without names, but the labels of the model have names; give "
+        "label_names."
+    )
+
+
+def _refuse_known(names: list[Any], known: NDArray[Any]) -> None:
+    ours = set(known.tolist())
+    again = next((name for name in names if name in ours), None)
+    if again is not None:
+        raise InputError(
+            f"The model has a label {again!r} already; leave it out of Y_new, or call drop_labels "
+            "first to train it anew."
+        )
+
+
+def _warn_of_labels_in_all_rows(matrix: sp.csr_array, names: list[Any]) -> None:
+    n = matrix.shape[0]
+    everywhere = np.flatnonzero(np.bincount(matrix.indices, minlength=len(names)) == n)
+    if n and len(everywhere):
+        warnings.warn(
+            f"The new label {names[everywhere[0]]!r} is in all {n} rows of Y_new, so it will be "
+            "predicted for everything; add rows that do not have it.",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _distinct(names: list[Any]) -> list[Any]:
+    try:
+        if len(set(names)) == len(names):
+            return names
+    except TypeError:
+        raise InputError("A label name is not hashable; use strings or numbers.") from None
+    raise InputError("The label names are not distinct; give each column its own name.")
+
+
+def _what(kind: str) -> str:
+    return {
+        "names": "a list of label collections",
+        "multiclass": "one class a row",
+    }.get(kind, "a label matrix")
+
+
+def _plain(names: Any) -> list[Any]:
+    return list(names.tolist() if isinstance(names, np.ndarray) else names)

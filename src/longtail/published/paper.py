@@ -1,0 +1,200 @@
+"""What is kept of a paper: its tables, the names of its methods, and how its trials are set up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from longtail.errors import ParameterError
+
+Values = dict[str, dict[str, dict[str, float]]]
+"""Figures by data set, method and metric; metrics are named as in `longtail.metrics.Evaluation`."""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of a paper, in the paper's own figures.
+
+    Attributes
+    ----------
+    number : str
+        As printed, such as "4".
+    place : str
+        Where in the paper it stands.
+    values : dict
+        By data set, method and metric, mostly in percent.
+    scale : float
+        What the metrics of longtail, which are shares of one, are multiplied with to compare.
+    digits : int
+        Digits after the point in the paper.
+    """
+
+    number: str
+    place: str
+    values: Values
+    scale: float = 100.0
+    digits: int = 1
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something to know about figures of a paper that the figures themselves do not show.
+
+    Attributes
+    ----------
+    about : str
+        What is odd.
+    table, dataset, method : str
+        Where; empty for everywhere.
+    """
+
+    about: str
+    table: str = ""
+    dataset: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a parameter was chosen, on a part of the training data that was held out.
+
+    Attributes
+    ----------
+    method : str
+        The method, as the paper calls it.
+    parameter : str
+        Its parameter.
+    values : tuple
+        Those tried.
+    features : tuple of dict
+        Row scalings tried, as parameters of `RowScaler`.
+    metric : str
+        What had to be largest.
+    """
+
+    method: str
+    parameter: str
+    values: tuple[float, ...]
+    features: tuple[Mapping[str, Any], ...]
+    metric: str = "nDCG@5"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the methods of a paper are run on one data set.
+
+    Attributes
+    ----------
+    dataset : str
+        As the tables call it.
+    folder : str
+        Where it is in the folder of benchmark sets.
+    features : dict
+        Parameters of the `RowScaler` for all methods.
+    parameters : dict
+        By method of the paper, the parameters that differ from the defaults here.
+    choice : Choice or None
+        How `features` and one of the parameters were found; `choose` does it again.
+    slow : tuple of str
+        Methods that are left out unless asked for, since they take long here.
+    about : str
+        Why it is set up so.
+    """
+
+    dataset: str
+    folder: str
+    features: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    choice: Choice | None = None
+    slow: tuple[str, ...] = ()
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose experiments can be done again.
+
+    Attributes
+    ----------
+    key : str
+        Its name at the command line.
+    title, source : str
+        What it is called, and who published it where.
+    methods : dict
+        Names of its methods, and what they are called at the command line of longtail, whether
+        they are built already or not. The paper's own method comes first.
+    tables : tuple of PublishedTable
+        Its figures.
+    trials : tuple of Trial
+        The data sets that can be had.
+    also : tuple of str
+        Metrics to show beside those of the tables, without ranks.
+    with_tail : tuple of str
+        Methods that are also shown with a tail weight, chosen on training data.
+    noted : tuple of Noted
+        What is odd about the figures.
+    """
+
+    key: str
+    title: str
+    source: str
+    methods: Mapping[str, str]
+    tables: tuple[PublishedTable, ...]
+    trials: tuple[Trial, ...]
+    also: tuple[str, ...] = ()
+    with_tail: tuple[str, ...] = ()
+    noted: tuple[Noted, ...] = ()
+
+    def trial(self, name: str) -> Trial:
+        """The trial on a data set, by its name or folder in any case."""
+        for trial in self.trials:
+            if name.lower() in (trial.dataset.lower(), trial.folder.lower()):
+                return trial
+        known = ", ".join(trial.folder for trial in self.trials)
+        raise ParameterError(f"{self.key} has no data set {name!r} here; it has {known}.")
+
+    def method(self, name: str) -> str:
+        """The paper's name of a method, which may be given by longtail's name, in any case."""
+        for ours, known in self.methods.items():
+            if name.lower() in (ours.lower(), known):
+                return ours
+        names = ", ".join(self.methods.values())
+        raise ParameterError(f"{self.key} has no method {name!r}; its methods are {names}.")
+
+    def table(self, number: str) -> PublishedTable:
+        """The table of a number."""
+        for table in self.tables:
+            if table.number == number:
+                return table
+        raise KeyError(number)
+
+
+def read_table(
+    text: str, methods: Mapping[str, str] | tuple[str, ...], metrics: Mapping[str, str]
+) -> Values:
+    """The values of a table that is written as lines of data set, metric and one figure a method.
+
+    Parameters
+    ----------
+    text : str
+        The lines; a dash is a figure that the paper does not have.
+    methods : names
+        Of the columns, from left to right.
+    metrics : dict
+        What the paper calls a metric, before the @, and what longtail calls it.
+
+    Examples
+    --------
+    >>> read_table("Bibtex N@1 50.1 -", ("ProXML", "SLEEC"), {"N": "PSnDCG"})
+    {'Bibtex': {'ProXML': {'PSnDCG@1': 50.1}}}
+    """
+    found: Values = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        dataset, metric, *figures = line.split()
+        name, at, k = metric.partition("@")
+        for method, figure in zip(methods, figures, strict=True):
+            if figure != "-":
+                row = found.setdefault(dataset, {}).setdefault(method, {})
+                row[metrics[name] + at + k] = float(figure)
+    return found

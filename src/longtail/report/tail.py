@@ -1,0 +1,163 @@
+"""The trade that a tail weight offers, as a table and as curves of P@k against PSP@k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from rich.console import RenderableType
+
+from longtail.errors import ParameterError
+from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class
+from longtail.report.safe import printable
+from longtail.report.tables import _percent, _table, _titled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_APART = 0.075
+"""Distance between two written tail weights, as a share of the axes."""
+
+
+def tail_curve_table(
+    curve: pl.DataFrame, *, chosen: float | None = None, title: str | None = None
+) -> RenderableType:
+    """The curve in percent, one row a tail weight; the chosen one is marked.
+
+    Parameters
+    ----------
+    curve : polars.DataFrame
+        What `longtail.tail.tail_curve` gives.
+    chosen : float, optional
+        A tail weight of the curve.
+    title : str, optional
+        Above the table.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> curve = pl.DataFrame({"tail": [0.0, 0.5], "P@1": [0.8, 0.79], "PSP@1": [0.3, 0.4]})
+    >>> Console(width=60).print(tail_curve_table(curve, chosen=0.5))
+    <BLANKLINE>
+      tail     P@1   PSP@1
+     ───────────────────────────────
+         0   80.00   30.00
+       0.5   79.00   40.00   chosen
+    <BLANKLINE>
+    """
+    measures = [name for name in curve.columns if name != "tail"]
+    row_of_choice = None if chosen is None else _place(curve, chosen)
+    table = _table(">tail", *(f">{name}" for name in measures), *([""] * (chosen is not None)))
+    for number, row in enumerate(curve.iter_rows(named=True)):
+        mark = [] if chosen is None else ["chosen" if number == row_of_choice else ""]
+        table.add_row(f"{row['tail']:g}", *(_percent(row[name]) for name in measures), *mark)
+    return _titled(title, table)
+
+
+def plot_tail_curve(
+    curve: pl.DataFrame, ax: Axes, *, k: int = 1, chosen: float | None = None
+) -> None:
+    """P@k against PSP@k as the tail weight grows, with the weights written along the curve.
+
+    What lies far beyond the best PSP@k, where a larger weight makes both worse, is drawn but left
+    out of the frame.
+
+    Parameters
+    ----------
+    curve : polars.DataFrame
+        What `longtail.tail.tail_curve` gives.
+    ax : matplotlib Axes
+        Where to draw.
+    k : int
+        The rank; the curve must have it.
+    chosen : float, optional
+        A tail weight of the curve, to be marked.
+    """
+    for name in (f"P@{k}", f"PSP@{k}"):
+        if name not in curve.columns:
+            raise ParameterError(f"The curve has no {name}; it has {', '.join(curve.columns)}.")
+    tails = curve["tail"].to_numpy()
+    x, y = (100 * curve[f"{name}@{k}"].to_numpy() for name in ("PSP", "P"))
+    ax.plot(x, y, color=_BLUE, linewidth=2, marker="o", markersize=3)
+    last = int(np.argmax(x))
+    if chosen is not None:
+        place = _place(curve, chosen)
+        last = max(last, place)
+        ax.plot(
+            x[place], y[place], color=_ORANGE, marker="*", markersize=15, linestyle="none",
+            zorder=3, label=f"chosen: {chosen:g}",
+        )  # fmt: skip
+        ax.legend(frameon=False, loc="lower left")
+    _frame(ax, x[: last + 1], y[: last + 1])
+    _write_weights(ax, tails, x, y)
+    ax.set_xlabel(f"PSP@{k}, %")
+    ax.set_ylabel(f"P@{k}, %")
+    ax.set_title(f"At {k}")
+    ax.grid(True, alpha=0.25)
+
+
+def tail_figure(
+    curve: pl.DataFrame, *, chosen: float | None = None, title: str | None = None
+) -> Figure:
+    """The curves of all ranks side by side.
+
+    Parameters
+    ----------
+    curve : polars.DataFrame
+        What `longtail.tail.tail_curve` gives.
+    chosen : float, optional
+        A tail weight of the curve, to be marked.
+    title : str, optional
+        Above all.
+
+    Examples
+    --------
+    >>> curve = pl.DataFrame({"tail": [0.0, 0.5], "P@1": [0.8, 0.79], "PSP@1": [0.3, 0.4]})
+    >>> [ax.get_xlabel() for ax in tail_figure(curve, chosen=0.5).axes]
+    ['PSP@1, %']
+    """
+    ranks = [int(name[2:]) for name in curve.columns if name.startswith("P@")]
+    if not ranks:
+        raise ParameterError(f"The curve has no P@k; it has {', '.join(curve.columns)}.")
+    figure = _figure_class()(figsize=(4.6 * len(ranks), 4.2), layout="constrained")
+    for ax, k in zip(figure.subplots(1, len(ranks), squeeze=False)[0], ranks, strict=True):
+        plot_tail_curve(curve, ax, k=k, chosen=chosen)
+    if title is not None:
+        figure.suptitle(printable(title), parse_math=False)
+    return figure
+
+
+def _place(curve: pl.DataFrame, chosen: float) -> int:
+    found = np.flatnonzero(curve["tail"].to_numpy() == chosen)
+    if not len(found):
+        raise ParameterError(f"The curve has no tail weight {chosen:g}; mark one that it has.")
+    return int(found[0])
+
+
+def _frame(ax: Axes, x: NDArray[Any], y: NDArray[Any]) -> None:
+    """Show these points and some room, a little more of it below, where the curve goes on."""
+    width, height = max(np.ptp(x), 0.5), max(np.ptp(y), 0.5)
+    ax.set_xlim(x.min() - 0.1 * width, x.max() + 0.15 * width)
+    ax.set_ylim(y.min() - 0.3 * height, y.max() + 0.15 * height)
+
+
+def _write_weights(ax: Axes, tails: NDArray[Any], x: NDArray[Any], y: NDArray[Any]) -> None:
+    """Write tail weights beside their points, no two too near to each other."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    places = np.column_stack([(x - left) / (right - left), (y - low) / (high - low)])
+    written: list[NDArray[Any]] = []
+    for at in sorted(range(len(tails)), key=lambda at: (not _is_round(float(tails[at])), at)):
+        inside = ((places[at] > 0) & (places[at] < 1)).all()
+        if inside and all(np.abs(places[at] - other).max() >= _APART for other in written):
+            written.append(places[at])
+            ax.annotate(
+                f"{tails[at]:g}", (x[at], y[at]), xytext=(4, 4), textcoords="offset points",
+                color=_GREY, size=8,
+            )  # fmt: skip
+
+
+def _is_round(tail: float) -> bool:
+    return bool(abs(10 * tail - round(10 * tail)) < 1e-9)

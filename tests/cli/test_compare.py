@@ -1,0 +1,327 @@
+"""`longtail compare`: the same split for all methods, a row for each, whatever becomes of one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shutil
+
+import pytest
+
+import longtail
+from longtail.cli.compare import compare
+from longtail.cli.train import train
+from longtail.data import load
+from longtail.metrics import evaluate
+from longtail.one_vs_rest import BinaryRelevance, DiSMEC
+from tests.cli.files import N_LABELS
+from tests.conftest import ROOT
+
+
+def rows_of(out):
+    """The lines of the first table by the name of the method."""
+    table = out.partition("\n\n")[2].partition("\n\n")[0].splitlines()
+    assert table[0].startswith("method")
+    assert set(table[1]) == {"─"}
+    return {line.split()[0]: line for line in table[2:]}
+
+
+@pytest.fixture(scope="module")
+def compared(call, files):
+    outcome = call(
+        "compare", files / "features", "-m", "dismec,br", "--set", "br.C=10", "--json", "-q"
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    return outcome.json
+
+
+class TestResults:
+    def test_metrics_are_those_of_train_and_evaluate(self, call, files, compared, tmp_path):
+        for result, settings in zip(compared["results"], [[], ["--set", "C=10"]], strict=True):
+            model = tmp_path / result["name"]
+            words = ["train", files / "features", "--to", model, "-m", result["method"], "-q"]
+            assert call(*words, *settings).code == 0
+            wanted = call("evaluate", model, files / "features", "--json").json["metrics"]
+            assert result["metrics"] == pytest.approx(wanted, abs=1e-12)
+
+    def test_everything_is_told(self, files, compared):
+        test = load(files / "features", part="test")
+        assert compared["train_points"] == len(load(files / "features"))
+        assert compared["test_points"] == len(test)
+        assert compared["labels"] == N_LABELS
+        assert compared["features"] == 400
+        assert compared["interrupted"] is None
+        assert compared["k"] == [1, 3, 5]
+        assert [result["name"] for result in compared["results"]] == ["dismec", "br"]
+        for result in compared["results"]:
+            assert result["failure"] is None
+            assert result["train_seconds"] > 0
+            assert result["points_per_second"] == pytest.approx(
+                len(test) / result["predict_seconds"]
+            )
+            assert result["bytes"] > 1000
+            assert {"P@1", "nDCG@3", "PSP@5", "C@5", "f1_macro", "subset_accuracy"} <= set(
+                result["metrics"]
+            )
+        assert compared["results"][1]["parameters"]["C"] == 10
+        best = compared["best"]["P@3"]
+        top = max(compared["results"], key=lambda result: result["metrics"]["P@3"])
+        assert top["name"] in best
+
+    def test_size_is_that_of_the_model_train_writes(self, call, files, compared, tmp_path):
+        call("train", files / "features", "--to", tmp_path / "m", "-q")
+        size = sum(file.stat().st_size for file in (tmp_path / "m").iterdir())
+        assert compared["results"][0]["bytes"] == pytest.approx(size, rel=0.05)
+
+    def test_the_tables_say_the_same(self, call, files, compared):
+        outcome = call("compare", files / "features", "-m", "dismec,br", "--set", "br.C=10")
+        assert outcome.code == 0
+        rows = rows_of(outcome.out)
+        for result in compared["results"]:
+            shown = [float(word) for word in rows[result["name"]].split()[1:7]]
+            names = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
+            assert shown == [round(100 * result["metrics"][name], 2) for name in names]
+            for name in ("nDCG@3", "C@5", "f1_macro", "subset_accuracy"):
+                assert f"{100 * result['metrics'][name]:.2f}" in outcome.out
+        assert re.search(r"^Best: (dismec|br|all equal) at P@", outcome.out, re.M)
+        assert "Training br (2 of 2)" in outcome.err
+
+    def test_texts_are_split(self, call, files):
+        words = ["compare", files / "train.jsonl", "-m", "dismec", "--json", "-q"]
+        usual = call(*words).json
+        whole = len(load(files / "train.jsonl"))
+        assert usual["test_points"] == round(0.2 * whole)
+        assert usual["train_points"] == whole - usual["test_points"]
+        by_number = call(*words, "--test-size", 30, "--seed", 1).json
+        assert by_number["test_points"] == 30
+        again = call(*words, "--test-size", 30, "--seed", 1).json
+        assert again["results"][0]["metrics"] == by_number["results"][0]["metrics"]
+        other = call(*words, "--test-size", 30, "--seed", 2).json
+        assert other["results"][0]["metrics"] != by_number["results"][0]["metrics"]
+
+    def test_test_data_of_its_own(self, call, files, text_model, tmp_path):
+        words = ["compare", files / "train.jsonl", "-m", "dismec", "--json", "-q"]
+        found = call(*words, "--test", files / "test.jsonl").json["results"][0]["metrics"]
+        wanted = call("evaluate", text_model, files / "test.jsonl", "--json").json["metrics"]
+        assert found == pytest.approx(wanted, abs=1e-12)
+        lines = (files / "test.jsonl").read_text(encoding="utf-8").splitlines()
+        points = [json.loads(line) for line in lines]
+        for point in points:
+            point["labels"].append("never seen")
+        more = tmp_path / "more.jsonl"
+        more.write_text("".join(json.dumps(point) + "\n" for point in points))
+        outcome = call(*words[:-2], "--test", more)
+        assert "1 label is in the test part only and counted as missed." in outcome.out
+        unknown = call(*words, "--test", more).json
+        assert unknown["unknown_labels"] == 1
+        assert unknown["results"][0]["metrics"]["subset_accuracy"] == 0
+        assert unknown["results"][0]["metrics"]["P@1"] == wanted["P@1"]
+
+    def test_feature_options(self, call, files):
+        words = ["compare", files / "train.jsonl", "-m", "dismec", "--json", "-q"]
+        usual, fewer = call(*words).json, call(*words, "--max-features", 50).json
+        assert (usual["features"] > 50, fewer["features"]) == (True, 50)
+
+    def test_tail_weight(self, call, files, compared):
+        words = ["compare", files / "features", "-m", "dismec,br", "--set", "br.C=10", "-q"]
+        found = call(*words, "--tail", 2, "--json").json
+        assert found["tail"] == 2
+        train_part, test = load(files / "features"), load(files / "features", part="test")
+        features = longtail.data.RowScaler().fit(train_part.X)
+        model = DiSMEC().fit(features.transform(train_part.X), train_part.Y)
+        wanted = evaluate(
+            test.Y,
+            scores=model.predict_topk(features.transform(test.X), 5, tail=2),
+            Y_train=train_part.Y,
+        )
+        metrics = found["results"][0]["metrics"]
+        assert {name: metrics[name] for name in wanted} == pytest.approx(wanted.to_dict())
+        assert metrics["PSP@5"] != compared["results"][0]["metrics"]["PSP@5"]
+        assert metrics["f1_micro"] == compared["results"][0]["metrics"]["f1_micro"]
+        assert "tail weight 2" in call(*words, "--tail", 2).out.splitlines()[0]
+
+    def test_ranks_and_constants(self, call, files, compared):
+        words = ["compare", files / "features", "-m", "dismec", "-q"]
+        assert call(*words, "-k", "2,4", "--json").json["results"][0]["metrics"]["PSP@4"] > 0
+        assert "PSP@4" in call(*words, "-k", "2,4").out
+        found = call(*words, "--propensity-constants", "Amazon-670K", "--json").json
+        assert found["results"][0]["metrics"]["PSP@1"] != compared["results"][0]["metrics"]["PSP@1"]
+
+
+class TestMethods:
+    def test_all(self, call, files, monkeypatch):
+        known = {name: longtail.methods.methods()[name] for name in ("br", "dismec")}
+        monkeypatch.setattr("longtail.methods.methods", lambda: known)
+        found = call("compare", files / "features", "-m", "all", "--json", "-q").json
+        assert [result["name"] for result in found["results"]] == ["br", "dismec"]
+
+    def test_one_method_under_two_names(self, call, files, tmp_path):
+        outcome = call(
+            "compare", files / "features", "-m", "dismec, loose=dismec", "--set", "loose.C=0.001",
+            "--json", "-q", "--keep", tmp_path / "models", "--jobs", 1,
+        )  # fmt: skip
+        usual, loose = outcome.json["results"]
+        assert (loose["name"], loose["method"]) == ("loose", "dismec")
+        assert (usual["parameters"]["C"], loose["parameters"]["C"]) == (1, 0.001)
+        assert usual["parameters"]["n_jobs"] == 1
+        assert loose["metrics"]["P@5"] < usual["metrics"]["P@5"]
+
+    def test_kept_models_are_whole(self, call, files, tmp_path):
+        words = [
+            "compare",
+            files / "features",
+            "-m",
+            "dismec,br",
+            "-q",
+            "--keep",
+            tmp_path / "kept",
+        ]
+        found = call(*words, "--json").json
+        assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["br", "dismec"]
+        for result in found["results"]:
+            place = tmp_path / "kept" / result["name"]
+            assert sum(file.stat().st_size for file in place.iterdir()) == result["bytes"]
+            measured = call("evaluate", place, files / "features", "--json").json
+            assert measured["metrics"] == pytest.approx(result["metrics"], abs=1e-12)
+            tagger = longtail.load(place)
+            assert isinstance(tagger, longtail.Tagger)
+            assert tagger.classifier.get_params() == tagger.classifier_.get_params()
+            assert tagger.features.get_params() == tagger.features_.get_params()
+            label = load(files / "features").label_sets()[0][0]
+            assert tagger.explain(load(files / "features").X[[0]], label).features[0]
+        assert call(*words).code == 0  # and replaced by the next
+        shutil.rmtree(tmp_path / "kept" / "br")
+        (tmp_path / "kept" / "br").mkdir()
+        (tmp_path / "kept" / "br" / "mine").write_text("mine")
+        outcome = call(*words)
+        assert outcome.code == 1
+        assert "not empty and not a longtail model" in outcome.err
+
+    def test_nothing_is_left_behind(self, call, files, tmp_path, monkeypatch):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        assert call("compare", files / "features", "-m", "dismec", "-q").code == 0
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestFailures:
+    def test_one_method_fails(self, call, files, monkeypatch, tmp_path):
+        def fail(*_):
+            raise RuntimeError("the sky\nfell down")
+
+        monkeypatch.setattr(BinaryRelevance, "_fit", fail)
+        words = ["compare", files / "features", "-m", "br,dismec", "--keep", tmp_path / "kept"]
+        outcome = call(*words, "--plot", tmp_path / "plot.png")
+        assert outcome.code == 0
+        rows = rows_of(outcome.out)
+        assert rows["br"] == "br      It stopped with RuntimeError: the sky fell down"
+        assert float(rows["dismec"].split()[1]) > 50
+        assert [path.name for path in (tmp_path / "kept").iterdir()] == ["dismec"]
+        assert (tmp_path / "plot.png").exists()
+        found = call(*words, "--json", "-q").json
+        assert found["results"][0]["failure"].endswith("the sky fell down")
+        assert found["results"][0]["metrics"] is None
+        assert found["results"][1]["metrics"]["P@1"] > 0.5
+        assert all(names == ["dismec"] for names in found["best"].values())
+
+    @pytest.mark.parametrize("options", [[], ["--json"]])
+    def test_all_methods_fail(self, call, files, monkeypatch, options):
+        def fail(*_):
+            raise MemoryError
+
+        monkeypatch.setattr(BinaryRelevance, "_fit", fail)
+        outcome = call("compare", files / "features", "-m", "br", "-q", *options)
+        assert outcome.code == 1
+        assert "There was not enough memory for it" in outcome.out
+
+    @pytest.mark.parametrize("options", [[], ["--json"]])
+    def test_interrupted(self, call, files, monkeypatch, options):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(BinaryRelevance, "_fit", interrupt)
+        outcome = call("compare", files / "features", "-m", "dismec,br", "-q", *options)
+        assert outcome.code == 130
+        assert outcome.err == "Interrupted during br: 1 of 2 methods were finished.\n"
+        if options:
+            assert outcome.json["interrupted"] == "br"
+            assert [result["name"] for result in outcome.json["results"]] == ["dismec"]
+        else:
+            assert list(rows_of(outcome.out)) == ["dismec"]
+            assert "Label sets, %" in outcome.out
+
+    def test_a_model_that_cannot_be_saved(self, call, files, monkeypatch):
+        def fail(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("longtail.store.write", fail)
+        outcome = call("compare", files / "features", "-m", "dismec", "--json", "-q")
+        assert outcome.code == 0
+        assert outcome.err.startswith(
+            "Warning: dismec could not be saved, so its size is not known"
+        )
+        assert outcome.json["results"][0]["bytes"] is None
+        assert outcome.json["results"][0]["metrics"]["P@1"] > 0.5
+
+    @pytest.mark.parametrize(
+        ("words", "parts"),
+        [
+            (["-m", "magic"], ["no method 'magic'", "br"]),
+            (["-m", ","], ["no method to compare"]),
+            (["-m", "a=dismec,a=br"], ["Two methods are called 'a'"]),
+            (["-m", "../a=br"], ["'../a' cannot be the name"]),
+            (["-m", "br", "--set", "C=1"], ["METHOD.NAME=VALUE"]),
+            (["-m", "br", "--set", "dismec.C=1"], ["not among the methods compared: br"]),
+            (["-m", "br", "--set", "br.D=1"], ["br has no parameter 'D'"]),
+            (["-m", "br", "--set", "br.C=-1"], ["C must be a positive"]),
+            (["-m", "br", "--tail", "-1"], ["must be zero or a positive"]),
+            (["-m", "br", "--plot", "plot.xyz"], ["plot.xyz", "png"]),
+            (["-m", "br", "--test", "DATA", "--test-size", "0.5"], ["give one"]),
+            (["-m", "br", "--test", "nowhere"], ["nowhere: there is no such file"]),
+            (["-m", "br", "--test", "TEXTS"], ["features, but the test part has only texts"]),
+            (["-m", "br", "--ngrams", "2"], ["--ngrams is for texts"]),
+            (["-m", "br", "--norm", "l7"], ["norm must be"]),
+            (["-m", "br", "--test-size", "7.5"], ["test_size"]),
+            (["-m", "br", "--propensity-constants", "X"], ["No propensity constants"]),
+        ],
+        ids=lambda value: " ".join(value),
+    )
+    def test_refused(self, call, files, tmp_path, monkeypatch, words, parts):
+        monkeypatch.chdir(tmp_path)
+        places = {"DATA": files / "features", "TEXTS": files / "test.jsonl"}
+        outcome = call(
+            "compare", files / "features", "-q", *(places.get(word, word) for word in words)
+        )
+        assert outcome.code == 1
+        assert outcome.out == ""
+        assert len(outcome.err.splitlines()) == 1
+        for part in parts:
+            assert part in outcome.err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_methods_must_be_named(self, call, files):
+        assert call("compare", files / "features").code == 2
+
+
+def test_feature_and_reading_options_are_those_of_train():
+    ours, theirs = (inspect.signature(each).parameters for each in (compare, train))
+    shared = list(theirs)[list(theirs).index("analyzer") :]
+    assert [name for name in ours if name in shared] == shared
+    for name in shared:
+        assert ours[name].default == theirs[name].default
+
+
+PAGE = ROOT / "docs" / "comparing.md"
+
+
+def test_the_page_names_only_options_that_exist(call):
+    text = PAGE.read_text("utf-8")
+    there = {
+        command: set(re.findall(r"--[a-z][a-z-]+", call(command, "--help").out))
+        for command in ("compare", "reproduce")
+    }
+    lines = re.findall(r"^\$ longtail (compare|reproduce)(.*)$", text, re.M)
+    assert len(lines) == 6
+    for command, line in lines:
+        assert set(re.findall(r"--[a-z][a-z-]+", line)) <= there[command]
+    assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= there["compare"] | there["reproduce"]
