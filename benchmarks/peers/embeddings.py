@@ -87,18 +87,35 @@ def by_transpose(problem: Any, here: Any, there: Any, components: Any) -> sp.csr
 
 
 def by_neighbours(problem: Any, here: Any, there: Any, components: Any) -> sp.csr_array:
-    """How often each label occurs among the nearest training points, by the cosine."""
-    search = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(unit_rows(here))
-    distance, nearest = search.kneighbors(unit_rows(there))
+    """The labels of the nearest training points in the embedding."""
+    return labels_nearby(problem.Y, unit_rows(here), unit_rows(there))
+
+
+def plain_neighbours_top(problem: Any, chosen: list[None]) -> Iterable[sp.csr_array]:
+    """The labels of the nearest training points by their features: no embedding, no learning."""
+    X, X_test = problem.X, problem.X_test
+    if X.nnz > np.prod(X.shape) / 2:
+        X, X_test = X.toarray(), X_test.toarray()
+    for _ in chosen:
+        yield labels_nearby(problem.Y, X, X_test)
+
+
+def labels_nearby(Y: sp.csr_array, here: Any, there: Any) -> sp.csr_array:
+    """How often each label occurs among the nearest rows of `here`, weighted by the cosine.
+
+    All rows have unit length or are zero.
+    """
+    search = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(here)
+    distance, nearest = search.kneighbors(there)
     closeness = sp.csr_array(
         (
             np.maximum(1 - distance.ravel() ** 2 / 2, 0) + 1e-9,
             nearest.ravel(),
             np.arange(0, nearest.size + 1, NEIGHBOURS),
         ),
-        shape=(len(there), len(here)),
+        shape=(there.shape[0], here.shape[0]),
     )
-    return sp.csr_array(closeness @ problem.Y)
+    return sp.csr_array(closeness @ Y)
 
 
 def unit_rows(Z: NDArray[np.float64]) -> NDArray[np.float64]:

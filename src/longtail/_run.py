@@ -40,9 +40,7 @@ class Run:
 
     def part(self, name: str) -> Run:
         """The same run with its checkpoints in a folder of their own."""
-        return replace(
-            self, checkpoint=None if self.checkpoint is None else self.checkpoint / name
-        )
+        return replace(self, checkpoint=None if self.checkpoint is None else self.checkpoint / name)
 
     def report(self, what: str, done: int, total: int) -> None:
         """Tell whoever listens."""

@@ -96,7 +96,7 @@ def test_hostile_standard_input(call, text_model, stdin):
     [
         (["inspect", "nowhere"], ["nowhere: there is no such file"]),
         (["train", "nowhere", "--to", "m", "-q"], ["nowhere: there is no such file"]),
-        (["train", "DATA", "--to", "m", "-m", "magic"], ["no method 'magic'", "br, dismec"]),
+        (["train", "DATA", "--to", "m", "-m", "magic"], ["no method 'magic'", "br, br-dekel"]),
         (["train", "DATA", "--to", "m", "--set", "D=1"], ["no parameter 'D'", "C, prune"]),
         (["train", "DATA", "--to", "m", "--set", "C"], ["'C' is not of the form name=value"]),
         (["train", "DATA", "--to", "m", "--set", "C=x"], ["C must be a number, not 'x'"]),
@@ -135,7 +135,7 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["evaluate", "MODEL", "XMC"], ["takes texts, but the data has features"]),
         (["evaluate", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
         (["inspect", "DATA", "--plot", "plot.xyz"], ["plot.xyz", "png"]),
-        (["methods", "magic"], ["no method 'magic'", "br, dismec"]),
+        (["methods", "magic"], ["no method 'magic'", "br, br-dekel"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].isalpha() else None,
 )

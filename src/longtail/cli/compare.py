@@ -174,7 +174,8 @@ def compare(
     if plot is not None and contest.comparison.finished:
         from longtail.report import comparison_figure, save_figure
 
-        save_figure(comparison_figure(contest.comparison, title=str(data)), plot)
+        title = contest.comparison.common.data
+        save_figure(comparison_figure(contest.comparison, title=title), plot)
         remark(f"The plot is in {plot}.", quiet=quiet)
     contest.end()
 

@@ -220,14 +220,12 @@ class _Reproduction:
             labels=sizes.labels,
             features=sizes.features,
         )
-        self._say(f"{heading}\n{'─' * len(heading)}")
+        self._say(heading)
         settings = [
             f"{method} with {', '.join(f'{name} {value}' for name, value in given.items())}"
             for method, given in trial.parameters.items()
             if given and method in self._methods
         ]
-        if trial.about:
-            self._say(trial.about)
         if settings:
             self._say(f"{'; '.join(settings)}.")
         empty = opened.problem.unlabelled

@@ -45,7 +45,11 @@ class ProXML(LinearOneVsRest):
         Violation of the optimality conditions, relative to the strength, at which a label counts
         as solved.
     max_iter : int
-        Limit on Newton steps a label; on gradient steps times ten for the slow solvers.
+        Limit on Newton steps a label; on gradient steps times ten for the slow solvers. Labels
+        that reach it are named in a warning.
+    max_seconds : float, optional
+        Limit on the time for a label, with a warning likewise. What a label that reaches it gets
+        depends on the machine.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -90,6 +94,7 @@ class ProXML(LinearOneVsRest):
         prune: float = 0.0,
         tol: float = 0.01,
         max_iter: int = 200,
+        max_seconds: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.strength = strength
@@ -100,6 +105,7 @@ class ProXML(LinearOneVsRest):
         self.prune = prune
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
@@ -121,7 +127,8 @@ class ProXML(LinearOneVsRest):
         fit = fit_linear(
             X, Y, loss=self.loss, penalty="l1", strength=self.strength, tol=self.tol,
             penalize_bias=self.penalize_bias, solver=self.solver, warm_start=start,
-            max_iter=self.max_iter, prune=self.prune, n_jobs=self.n_jobs, run=run,
+            max_iter=self.max_iter, max_seconds=self.max_seconds, prune=self.prune,
+            n_jobs=self.n_jobs, run=run,
         )  # fmt: skip
         self.violation_ = fit.violation
         return fit

@@ -30,7 +30,7 @@ MEASURES = ("P", "nDCG", "PSP", "C")
 """Metrics of `cv_results_`, each at every rank."""
 
 _OF_CLASSES = ("accuracy", "maf1", "covered_classes")
-_SHARED = ("loss", "penalize_bias", "solver", "prune", "tol", "max_iter", "n_jobs")
+_SHARED = ("loss", "penalize_bias", "solver", "prune", "tol", "max_iter", "max_seconds", "n_jobs")
 
 
 class ProXMLCV(ProXML):
@@ -59,7 +59,7 @@ class ProXMLCV(ProXML):
     patience : int, optional
         After so many strengths in a row whose mean score is more than a standard error below the
         best, weaker ones, which take longest, are not tried. None tries all.
-    loss, penalize_bias, solver, prune, tol, max_iter : see `ProXML`
+    loss, penalize_bias, solver, prune, tol, max_iter, max_seconds : see `ProXML`
         As there, for all models alike.
     start_from : {None, "dismec"}
         As in `ProXML`, for the final model alone.
@@ -121,6 +121,7 @@ class ProXMLCV(ProXML):
         prune: float = 0.0,
         tol: float = 0.01,
         max_iter: int = 200,
+        max_seconds: float | None = None,
         random_state: int | None = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -136,6 +137,7 @@ class ProXMLCV(ProXML):
         self.prune = prune
         self.tol = tol
         self.max_iter = max_iter
+        self.max_seconds = max_seconds
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -240,7 +242,8 @@ class ProXMLCV(ProXML):
         fit = fit_linear(
             X[~path.held_out], seen, loss=self.loss, penalty="l1", strength=strength,
             tol=self.tol, penalize_bias=self.penalize_bias, solver=self.solver,
-            warm_start=path.weights, max_iter=self.max_iter, prune=self.prune,
+            warm_start=path.weights, max_iter=self.max_iter, max_seconds=self.max_seconds,
+            prune=self.prune,
             n_jobs=self.n_jobs, run=run,
         )  # fmt: skip
         path.weights = fit.weights

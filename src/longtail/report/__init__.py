@@ -9,6 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longtail.report.certificate import (
+        certificate_figure,
+        plot_certificate,
+        plot_differences,
+        plot_objectives,
+    )
     from longtail.report.comparison import ComparisonTable, best_line
     from longtail.report.comparison_plot import comparison_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
@@ -40,6 +46,10 @@ if TYPE_CHECKING:
     from longtail.report.tail import plot_tail_curve, tail_curve_table, tail_figure
 
 _HOMES = {
+    **dict.fromkeys(
+        ("certificate_figure", "plot_certificate", "plot_differences", "plot_objectives"),
+        "certificate",
+    ),
     **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
     "comparison_figure": "comparison_plot",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
@@ -86,6 +96,7 @@ __all__ = [
     "LabelGraph",
     "best_line",
     "candidate_line",
+    "certificate_figure",
     "check_plot_target",
     "choice_heading",
     "comparison_figure",
@@ -97,8 +108,11 @@ __all__ = [
     "hubs_table",
     "label_figure",
     "notes_text",
+    "plot_certificate",
+    "plot_differences",
     "plot_label_frequency",
     "plot_labels_per_point",
+    "plot_objectives",
     "plot_tail_curve",
     "predictions_table",
     "printable",

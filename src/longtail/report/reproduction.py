@@ -49,16 +49,20 @@ def reproduced_text(reproduced: Reproduced) -> str:
 def trial_heading(
     trial: Trial, *, train_points: int, test_points: int, labels: int, features: int
 ) -> str:
-    """A data set of a paper, its size and how its features are scaled.
+    """A data set of a paper and its size, underlined, then how its features are scaled.
 
     Examples
     --------
     >>> print(trial_heading(Trial("Bibtex", "bibtex"), train_points=4880, test_points=2515,
     ...                     labels=159, features=1836))
-    Bibtex: 4,880 + 2,515 points, 159 labels, 1,836 features; rows of unit length
+    Bibtex: 4,880 + 2,515 points, 159 labels, 1,836 features
+    ────────────────────────────────────────────────────────
+    Features: rows of unit length.
     """
     sizes = f"{train_points:,} + {test_points:,} points, {labels:,} labels, {features:,} features"
-    return f"{trial.dataset}: {sizes}; {scaling_in_words(trial.features)}"
+    line = f"{trial.dataset}: {sizes}"
+    scaling = f"Features: {scaling_in_words(trial.features)}. {trial.about}".rstrip()
+    return f"{line}\n{'─' * len(line)}\n{scaling}"
 
 
 def scaling_in_words(features: Mapping[str, Any]) -> str:
