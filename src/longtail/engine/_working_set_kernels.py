@@ -86,23 +86,25 @@ def _room_for_entries(entries, needed):
     size = max(2 * entries.row.shape[0], needed)
     row = np.empty(size, np.int32)
     value = np.empty(size, entries.value.dtype)
-    old = entries.row.shape[0]
-    row[:old], value[:old] = entries.row, entries.value
+    for p in range(entries.row.shape[0]):
+        row[p], value[p] = entries.row[p], entries.value[p]
     return Entries(row, value, np.empty(size, np.int32), np.empty(size, entries.value.dtype))
 
 
 @kernel
 def _wider(square, size):
     out = np.zeros((size, size))
-    n = square.shape[0]
-    out[:n, :n] = square
+    for f in range(square.shape[0]):
+        for q in range(square.shape[0]):
+            out[f, q] = square[f, q]
     return out
 
 
 @kernel
 def _longer(vector, size):
     out = np.zeros(size, vector.dtype)
-    out[: vector.shape[0]] = vector
+    for f in range(vector.shape[0]):
+        out[f] = vector[f]
     return out
 
 
@@ -129,8 +131,8 @@ def _enter(j, local, matrix, weights, rows, n_rows, features, entries, n_entries
     features.local[j] = local
     gone = 0.0
     for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
-        i = matrix.row_indices[p]
-        a = rows.place[i]
+        i = np.int64(matrix.row_indices[p])
+        a = np.int64(rows.place[i])
         if a < 0:
             a = n_rows
             _touch(i, 0.0, weights, rows, a)
@@ -415,26 +417,30 @@ def _polish(model, w, gradient, strength, bias_strength, rest, outside, first, s
             crossing[a] = -now / shift[a] if shift[a] * now < 0.0 else 2.0
             if f == 0 and rest > 0.0 and (1.0 + now) * (1.0 + now + shift[a]) < 0.0:
                 limit = -(1.0 + now) / shift[a]
-        order = np.argsort(crossing[:n])
         length = limit
         last = -1
-        for q in range(n):
-            a = order[q]
-            t = crossing[a]
-            if t >= limit or slope + curved * t >= 0.0:
+        while True:
+            a = -1  # the next crossing
+            for q in range(n):
+                if crossing[q] < limit and (a < 0 or crossing[q] < crossing[a]):
+                    a = q
+            if a < 0 or slope + curved * crossing[a] >= 0.0:
                 break
             s = bias_strength if held[a] == 0 else strength
             slope += 2.0 * s * abs(shift[a])
             last = a
-            if slope + curved * t >= 0.0:
+            length = crossing[a]
+            crossing[a] = 2.0
+            if slope + curved * length >= 0.0:
                 break
-        if last >= 0:  # between the last crossing and the next the slope may vanish
-            length = max(crossing[last], min(limit, -slope / curved))
+        arrived = last >= 0 and slope + curved * length >= 0.0
+        if last >= 0 and not arrived:  # the slope vanishes between two crossings
+            length = min(limit, -slope / curved)
         along[:] = 0.0
         for a in range(n):
             f = held[a]
             move = length * shift[a]
-            if a == last and length == crossing[a]:
+            if a == last and arrived:
                 move = -(w[f] + step[f])
             step[f] += move
             for q in range(size):
@@ -587,8 +593,8 @@ def _exact(j, matrix, rows, outside):
 
 
 @kernel
-def _look(loss, matrix, rows, n_rows, features, outside, strength):
-    """Features outside the working set that violate, those first that promise most; exact.
+def _look(loss, matrix, rows, n_rows, features, outside, strength, wanted):
+    """Features outside the working set that violate; the first `wanted` promise most. Exact.
 
     For the squared hinge the touched rows with a slope are added up, which leaves each gradient in
     doubt by what the rows not touched may bring; where that matters the column is read. The
@@ -622,8 +628,15 @@ def _look(loss, matrix, rows, n_rows, features, outside, strength):
             features.candidate[n] = j
             features.promise[n] = v * v / (matrix.square[j] + 0.5)
             n += 1
-    order = np.argsort(-features.promise[:n])
-    features.candidate[:n] = features.candidate[:n][order]
+    for place in range(min(n, wanted)):
+        best = place
+        for q in range(place + 1, n):
+            if features.promise[unsigned(q)] > features.promise[unsigned(best)]:
+                best = q
+        j, v = features.candidate[place], features.promise[place]
+        features.candidate[place] = features.candidate[best]
+        features.promise[place] = features.promise[best]
+        features.candidate[best], features.promise[best] = j, v
     return n, worst
 
 
@@ -655,7 +668,7 @@ def solve_problem(
     model = np.zeros((room, room))
     w, gradient, step, product = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
     ends, members = np.zeros(room, np.int64), np.zeros(room, np.int64)
-    size = 1  # local features with the bias
+    size = np.int64(1)  # local features with the bias; a plain 1 would compile everything twice
     w[0] = start_weights[0]
     entering = start_features.shape[0]
     features.candidate[:entering] = start_features
@@ -764,7 +777,8 @@ def solve_problem(
                 _local_gradient(rows, entries, ends, size, gradient)
         # ---- who else violates
         outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
-        n, worst = _look(loss, matrix, rows, n_rows, features, outside, strength)
+        wanted = max(limits.batch, size // 2)
+        n, worst = _look(loss, matrix, rows, n_rows, features, outside, strength, wanted)
         base = 0.0 if hinge else outside
         for f in range(1, size):
             gradient[f] = features.gradient[members[f]] + base * matrix.total[members[f]]
@@ -781,7 +795,7 @@ def solve_problem(
                 n = 0
             idle = 0 if n > 0 or value < before - ROUNDING * abs(before) else idle + 1
             if idle < 5:
-                entering = min(n, max(limits.batch, size // 2))
+                entering = min(n, wanted)
                 accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
                 continue
             status = STUCK
