@@ -12,7 +12,13 @@ from longtail.methods import methods
 
 N, D, L = 2000, 10_000, 20_000
 
-SETTINGS = {"br": {"C": 0.1, "tol": 0.01}}  # a model small enough for the bound below to bite
+SETTINGS = {  # models small enough for the bound below to bite, and quick to train
+    "br": {"C": 0.1, "tol": 0.01},
+    "br-dekel": {"C": 0.1, "tol": 0.01},
+    "ccd-l1": {"strength": 5.0, "tol": 0.1, "max_iter": 20},
+    "proxml": {"strength": 5.0},
+    "proxml-cv": {"strengths": [20.0, 5.0], "folds": 2},
+}
 
 SCRIPT = """
 import json, resource, sys

@@ -110,7 +110,7 @@ def problems(draw):
     }, weight  # fmt: skip
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=50)
 @given(problems())
 def test_every_problem_ends_optimal(case):
     X, target, options, weight = case
@@ -298,7 +298,7 @@ def test_not_above_liblinear(data_folder):
     """liblinear's -s 5 with a tight tolerance finds nothing lower on labels of Bibtex."""
     train = load(data_folder / "bibtex", part="train")
     X = RowScaler(damping="sqrt").fit_transform(train.X).astype(np.float64)
-    labels = np.arange(0, train.Y.shape[1], 6)
+    labels = np.arange(0, train.Y.shape[1], 16)
     fit = fit_linear(X, train.Y[:, labels], penalty="l1", strength=0.5, dtype=np.float64)
     assert (fit.violation <= 0.01).all()
     for b, label in enumerate(labels):
