@@ -275,7 +275,7 @@ def eurlex(n_labels):
     X = RowScaler(damping="sqrt").fit(train.X).transform(train.X)
     for strength in (0.1, 0.5):
         sample = Sample("EURLex-4K, rows of unit length", X, train.Y, n_labels, strength)
-            for eps in (0.01, 0.0001):
+        for eps in (0.01, 0.0001):
             sample.liblinear_line(eps)
         proxml_line(sample)
         if strength == 0.1:
