@@ -82,6 +82,8 @@ def _hinge_surplus(z, there):
 @kernel
 def _logistic_surplus(z, there):
     """The same of log(1 + e^-z); a target adds a linear term, which has no surplus."""
+    if z < 0.0:  # log(1 + e^z) differs by a linear term; so p is the small one, and 1 - p exact
+        z, there = -z, -there
     change = there - z
     p = sigmoid(-z)
     if abs(change) < 1e-4:
