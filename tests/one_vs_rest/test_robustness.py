@@ -26,7 +26,7 @@ def points(draw):
     return X, s, w, draw(st.floats(0.01, 3.0)), rng
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(points())
 def test_no_perturbation_costs_more_than_the_penalty(case):
     """Equation (2) <= equation (3): moving points by a total of λ' in the largest coordinate."""
@@ -39,7 +39,7 @@ def test_no_perturbation_costs_more_than_the_penalty(case):
     assert raised <= budget * np.abs(w).sum() + 1e-9
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(points())
 def test_the_penalty_is_reached_where_a_hinge_is_active(case):
     """Equation (2) >= equation (3): all of the budget on one point within the margin."""
@@ -63,7 +63,7 @@ def test_beyond_all_margins_the_penalty_is_not_reached():
     assert 1.0 * np.abs(w).sum() + hinges(X, s, w).sum() == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(points())
 def test_the_squared_hinge_is_robust_to_moving_features_instead(case):
     """With ‖h‖ = √Σ h², a move of every column of X by at most λ'' costs at most λ''‖w‖₁.
