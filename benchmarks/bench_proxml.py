@@ -52,6 +52,7 @@ TOLERANCES = {0.01: "its own program's", 1e-4: "scikit-learn's"}
 GROWTH_LABELS = (5_000, 10_000, 20_000, 40_000)
 POINTS_A_LABEL, FEATURES_A_LABEL = 2.25, 1.25
 LARGEST_EXPONENT = 1.1
+REACH_LABELS = 200
 
 
 class Problem(NamedTuple):
@@ -304,8 +305,24 @@ def objective(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
     return figures
 
 
+def reach(problem: Problem, model: ProXML) -> float:
+    """How many points have one of a label's features, on average over labels spread by count."""
+    labels, _ = spread_labels(problem.Y, REACH_LABELS)
+    used = sp.csc_array(model.weights_)[: problem.X.shape[1], labels]
+    present, chosen = (
+        sp.csr_array((np.ones(m.nnz), m.indices, m.indptr), shape=m.shape)
+        for m in (problem.X, sp.csr_array(used))
+    )
+    return float((present @ chosen).nnz) / len(labels)
+
+
 def growth(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
-    """Training time by number of labels, alone and with points and features in proportion."""
+    """Training time by number of labels, alone and with points and features in proportion.
+
+    The bar is on the labels alone, the data fixed. In proportion the exponent is only printed: the
+    points that have one of a label's features become more as the data grow, so each label's problem
+    grows too. `reach` counts them.
+    """
     largest = given.generated_labels
     sizes = [round(largest * size / 20_000) for size in GROWTH_LABELS]
     points, features = round(POINTS_A_LABEL * largest), round(FEATURES_A_LABEL * largest)
@@ -319,15 +336,18 @@ def growth(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
     print(f"  {'points':>8}{'features':>10}{'labels':>8}{'occur':>8}{'s':>8}{'ms a label':>12}")
     best: dict[tuple[int, int, int], float] = {}
     occur: dict[tuple[int, int, int], int] = {}
+    reached: dict[tuple[int, int, int], float] = {}
     wanted = list(dict.fromkeys(shape for family in families.values() for shape in family))
     for turn in range(given.repeats):
         for shape in wanted:
             problem = generated(*shape)
             if not turn:
                 warm_up(problem)
-            seconds, _ = timed(lambda problem=problem: proxml().fit(problem.X, problem.Y))
+            seconds, model = timed(lambda problem=problem: proxml().fit(problem.X, problem.Y))
             best[shape] = min(best.get(shape, np.inf), seconds)
-            occur[shape] = len(np.unique(problem.Y.indices))
+            if not turn:
+                occur[shape] = len(np.unique(problem.Y.indices))
+                reached[shape] = reach(problem, model)
     exponents = {}
     for name, family in families.items():
         print(f"  {name}")
@@ -340,11 +360,15 @@ def growth(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
         times = [best[shape] for shape in family]
         exponents[name] = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
     print()
-    for name, exponent in exponents.items():
-        bars.at_most(f"growth: exponent, {name}", exponent, LARGEST_EXPONENT)
+    bars.at_most("growth: exponent, labels alone", exponents["labels alone"], LARGEST_EXPONENT)
+    print(f"  {'growth: exponent, all in proportion':<70}{exponents['all in proportion']:>12.2f}")
+    print("  points that have one of a label's features, on average:")
+    for n, d, size in families["all in proportion"]:
+        print(f"  {n:>8,} points, {size:>6,} labels{reached[n, d, size]:>10,.0f}")
     return {
         "seconds": {" x ".join(map(str, shape)): took for shape, took in best.items()},
         "exponents": exponents,
+        "reached": {" x ".join(map(str, shape)): mean for shape, mean in reached.items()},
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -226,6 +227,31 @@ class LinearIndex:
             _read_only(X.indices, np.int32),
             _read_only(X.data, kind),
         )
+
+
+_KEPT: WeakKeyDictionary[Any, tuple[sp.csr_array, LinearIndex]] = WeakKeyDictionary()
+"""The last index of each owner; not an attribute of it, since predicting leaves these alone."""
+
+
+def index_for(
+    owner: Any,
+    weights: sp.csr_array,
+    make: Callable[[sp.csr_array], LinearIndex] = LinearIndex,
+) -> LinearIndex:
+    """The index of a classifier's weights, made once and kept as long as the weights are the same.
+
+    Parameters
+    ----------
+    owner : object
+        Whose weights they are; the index goes when it goes.
+    weights : csr_array of shape (D + 1, L)
+    make : callable
+        How an index is made of them.
+    """
+    found = _KEPT.get(owner)
+    if found is None or found[0] is not weights:
+        found = _KEPT[owner] = (weights, make(weights))
+    return found[1]
 
 
 def linear_topk(

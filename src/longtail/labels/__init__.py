@@ -1,5 +1,6 @@
-"""What the labels look like: encoding, counts and tail, propensities, the co-occurrence graph."""
+"""What the labels look like: encoding, counts and tail, propensities, graph and clusters."""
 
+from longtail.labels.clusters import LabelClusters, cluster_labels, unrecoverable_loss
 from longtail.labels.encoding import (
     EncodedLabels,
     Kind,
@@ -39,10 +40,12 @@ __all__ = [
     "Components",
     "EncodedLabels",
     "Kind",
+    "LabelClusters",
     "PowerLaw",
     "TailRanking",
     "TailStatistics",
     "algebraic_connectivity",
+    "cluster_labels",
     "connected_components",
     "cooccurrence_graph",
     "decode_labels",
@@ -58,4 +61,5 @@ __all__ = [
     "propensities",
     "propensity_constants",
     "tail_statistics",
+    "unrecoverable_loss",
 ]

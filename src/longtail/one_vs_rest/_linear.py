@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._run import Progress, Run, progress_bar
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.engine import LinearFit, LinearIndex, fit_linear
+from longtail.engine import LinearFit, LinearIndex, fit_linear, index_for
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import TailRanking
 from longtail.one_vs_rest._new_labels import columns_of, encode_new_labels, joined_names
-
-_INDICES: WeakKeyDictionary[Any, tuple[sp.csr_array, LinearIndex]] = WeakKeyDictionary()
-"""The index of each classifier's weights; not an attribute, since predicting leaves these alone."""
 
 
 class LinearOneVsRest(ExtremeClassifier):
@@ -194,10 +190,7 @@ class LinearOneVsRest(ExtremeClassifier):
 
     def _index(self) -> LinearIndex:
         """The weights made ready for prediction; kept as long as they are the same."""
-        found = _INDICES.get(self)
-        if found is None or found[0] is not self.weights_:
-            found = _INDICES[self] = (self.weights_, self._index_of(self.weights_))
-        return found[1]
+        return index_for(self, self.weights_, self._index_of)
 
     def _index_of(self, weights: sp.csr_array) -> LinearIndex:
         """An index of the labels that may be predicted."""

@@ -1,0 +1,28 @@
+"""Reductions that predict a short code of the label set, and labels from that."""
+
+from longtail.codes.bound import error_bound
+from longtail.codes.choosing import choose_clusters, code_size_curve
+from longtail.codes.code import encode, hashed_code, random_code, robust_code
+from longtail.codes.compressed_sensing import CompressedSensing
+from longtail.codes.decoding import Taking, decode_filter, decode_robust, identify_clusters
+from longtail.codes.plst import PLST
+from longtail.codes.robust_bloom import RobustBloom
+from longtail.codes.standard_bloom import StandardBloom
+
+__all__ = [
+    "PLST",
+    "CompressedSensing",
+    "RobustBloom",
+    "StandardBloom",
+    "Taking",
+    "choose_clusters",
+    "code_size_curve",
+    "decode_filter",
+    "decode_robust",
+    "encode",
+    "error_bound",
+    "hashed_code",
+    "identify_clusters",
+    "random_code",
+    "robust_code",
+]

@@ -1,0 +1,180 @@
+"""What the Bloom codes share: a logistic regression a bit, and labels decoded from the bits.
+
+Labels that stand outside the code, the hubs, have a regression each, after those of the bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._run import Run
+from longtail.base import ExtremeClassifier
+from longtail.codes._decode_kernels import best_labels
+from longtail.codes._explanation import CodeExplanation, explain_bits
+from longtail.codes._parameters import Decoding, check_positive
+from longtail.codes.code import encode
+from longtail.codes.decoding import Taking, tables_of
+from longtail.engine import fit_linear, index_for
+from longtail.errors import ModelError, ParameterError
+
+BLOCK_BYTES = 2**26  # bound on the log-odds of the bits of a block of points
+
+
+class BitClassifier(ExtremeClassifier):
+    """Base of the Bloom codes.
+
+    Subclasses make a code in `_encode`, which sets `code_` and `hubs_`, and say in `_decode` which
+    labels the bits of a block of points mean. They store `C`, `decoding`, `threshold`, `prune`,
+    `tol`, `max_iter`, `random_state` and `n_jobs`.
+    """
+
+    C: float
+    decoding: Decoding
+    threshold: float
+    prune: float
+    tol: float
+    max_iter: int
+    random_state: int
+    n_jobs: int | None
+
+    paper: ClassVar[str] = "Cissé et al. 2013"
+
+    code_: sp.csr_array
+    hubs_: NDArray[np.int64]
+    weights_: sp.csr_array
+
+    # ---- what a code supplies ----------------------------------------------------------------
+
+    def _encode(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        """Set `code_` and `hubs_`."""
+        raise NotImplementedError
+
+    def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
+        """Labels (n, L) of a block of points by the log-odds of their bits, hubs left out."""
+        raise NotImplementedError
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol)
+        if self.decoding not in get_args(Decoding):
+            raise ParameterError(
+                f"decoding must be 'threshold' or 'random', not {self.decoding!r}."
+            )
+        if isinstance(self.threshold, bool) or not (
+            isinstance(self.threshold, int | float) and 0 < self.threshold <= 1
+        ):
+            raise ParameterError(
+                "threshold is the share of its bits that a label needs, above 0 and at most 1, "
+                f"not {self.threshold!r}."
+            )
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self._encode(X, Y, run)
+        self._train_bits(X, Y, run)
+
+    def _train_bits(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        """One problem a bit and a hub. As many as that of the engine's cost a problem."""
+        targets = sp.hstack([encode(Y, self.code_), Y[:, self.hubs_]], format="csr")
+        fit = fit_linear(
+            X, targets, loss="logistic", strength=1.0 / self.C, tol=self.tol,
+            max_iter=self.max_iter, prune=self.prune, n_jobs=self.n_jobs, run=run.part("bits"),
+        )  # fmt: skip
+        self.weights_ = fit.weights
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        parts, first = [], 0
+        n_bits = self.code_.shape[1]
+        for odds in self._log_odds(X):
+            taking = Taking(self.threshold, self.decoding == "random", self.random_state, first)
+            chosen = self._decode(odds[:, :n_bits], taking)
+            rows, hubs = np.nonzero(odds[:, n_bits:] >= 0)
+            alone = sp.csr_array(
+                (np.ones(len(rows)), (rows, self.hubs_[hubs])),
+                shape=(len(odds), len(self.classes_)),
+            )
+            parts.append(chosen + alone)
+            first += len(odds)
+        return sp.csr_array(sp.vstack(parts, format="csr"))
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        tables = tables_of(self.code_)
+        n_labels = len(self.classes_)
+        alone = np.full(n_labels, -1, dtype=np.int64)
+        alone[self.hubs_] = self.code_.shape[1] + np.arange(len(self.hubs_))
+        ends, columns, values = [np.zeros(1, dtype=np.int64)], [], []
+        for odds in self._log_odds(X):
+            labels = np.empty((len(odds), k), dtype=np.int64)
+            scores = np.empty((len(odds), k))
+            best_labels(odds, tables.label_ptr, tables.label_bits, alone, labels, scores)
+            taken = labels >= 0
+            ends.append(taken.sum(axis=1))
+            columns.append(labels[taken])
+            values.append(scores[taken])
+        out = sp.csr_array(
+            (np.concatenate(values), np.concatenate(columns), np.cumsum(np.concatenate(ends))),
+            shape=(X.shape[0], n_labels),
+        )
+        out.sort_indices()
+        return out
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> CodeExplanation:
+        odds = next(self._log_odds(x))[0]
+        place = np.flatnonzero(self.hubs_ == column)
+        n_bits = self.code_.shape[1]
+        bits = n_bits + place if len(place) else self.code_[[column]].indices.astype(np.int64)
+        return explain_bits(
+            self.classes_,
+            column,
+            x,
+            names,
+            n,
+            bits,
+            odds,
+            self.weights_,
+            clusters=self._voted(odds),
+        )
+
+    def _voted(self, odds: NDArray[np.float64]) -> tuple[Any, Any]:
+        """Labels of the cluster chosen and of the runner-up, where a code has clusters."""
+        return None, None
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        n_labels = len(self.classes_)
+        code, hubs = getattr(self, "code_", None), getattr(self, "hubs_", None)
+        weights = getattr(self, "weights_", None)
+        if (
+            not isinstance(code, sp.csr_array)
+            or code.shape[0] != n_labels
+            or not isinstance(hubs, np.ndarray)
+            or hubs.ndim != 1
+            or hubs.dtype.kind != "i"
+            or ((hubs < 0) | (hubs >= n_labels)).any()
+            or not isinstance(weights, sp.csr_array)
+            or weights.shape != (self.n_features_in_ + 1, code.shape[1] + len(hubs))
+        ):
+            raise ModelError("The code of the model does not fit its labels; it was altered.")
+
+    # ---- helpers -----------------------------------------------------------------------------
+
+    def _log_odds(self, X: sp.csr_array) -> Iterator[NDArray[np.float64]]:
+        """Log-odds of all bits and hubs, dense, in blocks of points. O(weights used) a point."""
+        width = self.weights_.shape[1]
+        size = max(1, BLOCK_BYTES // (8 * max(width, 1)))
+        index = index_for(self, self.weights_)
+        for first in range(0, X.shape[0], size):
+            block = X[first : first + size]
+            yield index.scores_above(block, -np.inf, n_jobs=self.n_jobs).data.reshape(
+                block.shape[0], width
+            )
