@@ -8,7 +8,8 @@ TEST := $(VENV)/.installed-test
 PEERS := benchmarks/peers
 
 .PHONY: demo test lint docs wheel clean \
-	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate
+	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
+	bench-codes bench-codes-size
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -43,6 +44,12 @@ bench-predict: $(TEST)
 
 bench-certificate: $(TEST)
 	$(BIN)/python benchmarks/bench_certificate.py $(ARGS)
+
+bench-codes: $(TEST)
+	$(BIN)/python benchmarks/bench_codes.py $(ARGS)
+
+bench-codes-size: $(TEST)
+	$(BIN)/python benchmarks/bench_codes_size.py $(ARGS)
 
 wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet build

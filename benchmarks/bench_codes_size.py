@@ -6,7 +6,8 @@
 Label sets are made up: frequencies follow a power law, labels come in groups of related ones, most
 points stay within a group, a small share has one label from elsewhere, and a few hubs occur with
 everything. Each number of labels is measured in a process of its own, so that its peak of memory is
-its own. B/L is the code size, hubs included, over the number of labels.
+its own. B/L is the code size, hubs included, over the number of labels; UHL is a share of all
+decisions, and what is lost one of all labels of all points.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ WITH_HUB = 0.5
 """Share of the points with a hub."""
 POWER = 0.9
 COLUMNS = (
-    "labels", "points", "labels/point", "cluster s", "code s", "peak GB", "hubs", "clusters",
-    "largest", "bits", "B/L", "UHL %", "lost %",
+    " labels", "   points", "labels/point", "cluster s", "code s", "peak GB", "hubs", "clusters",
+    "largest", " bits", "   B/L", "   UHL %", "lost %",
 )  # fmt: skip
 
 
@@ -101,12 +102,13 @@ def main() -> None:
     options.add_argument("--max-size", type=int, default=50, help="labels of a cluster at most")
     options.add_argument("--hubs", type=int, default=2 * HUBS, help="labels set aside")
     given = options.parse_args()
-    print("  ".join(f"{name:>9}" for name in COLUMNS))
+    print("  ".join(COLUMNS))
     for n_labels in map(int, given.labels.split(",")):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
             row = alone.submit(measured, n_labels, given.max_size, given.hubs).result()
         cells = (
-            f"{value:>9,}" if isinstance(value, int) else f"{value:>9.3g}" for value in row.values()
+            (f"{value:,}" if isinstance(value, int) else f"{value:.3g}").rjust(len(name))
+            for name, value in row.items()
         )
         print("  ".join(cells), flush=True)
 

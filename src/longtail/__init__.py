@@ -26,6 +26,7 @@ _HOMES = {
     "ExtremeClassifier": "longtail.base",
     "ProXML": "longtail.one_vs_rest",
     "ProXMLCV": "longtail.one_vs_rest",
+    "RobustBloom": "longtail.codes",
     "Tagger": "longtail.tagger",
     "compare": "longtail.comparison",
     "evaluate": "longtail.metrics",
@@ -41,6 +42,7 @@ __all__ = [
     "ExtremeClassifier",
     "ProXML",
     "ProXMLCV",
+    "RobustBloom",
     "Tagger",
     "__version__",
     "compare",
@@ -51,7 +53,7 @@ __all__ = [
 
 
 _FOLDERS = (
-    "comparison", "data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest",
+    "codes", "comparison", "data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest",
     "published", "report", "tail",
 )  # fmt: skip
 

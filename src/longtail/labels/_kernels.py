@@ -195,3 +195,30 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
                     to_own[neighbours[p]] = 0
         if changes == 0:
             break
+
+
+@kernel
+def part_of_graph(indptr, neighbours, weights, labels, place):
+    """The edges among some labels, which are renumbered by their places, as CSR arrays.
+
+    `place` is room for one number a label, all -1, and is left so. O(edges of the labels).
+    """
+    for i in range(labels.shape[0]):
+        place[labels[i]] = i
+    ends = np.zeros(labels.shape[0] + 1, dtype=np.int64)
+    for i in range(labels.shape[0]):
+        ends[i + 1] = ends[i]
+        for p in range(indptr[labels[i]], indptr[labels[i] + 1]):
+            ends[i + 1] += place[neighbours[p]] >= 0
+    inner = np.empty(ends[-1], dtype=np.int64)
+    inner_weights = np.empty(ends[-1])
+    at = 0
+    for i in range(labels.shape[0]):
+        for p in range(indptr[labels[i]], indptr[labels[i] + 1]):
+            if place[neighbours[p]] >= 0:
+                inner[at] = place[neighbours[p]]
+                inner_weights[at] = weights[p]
+                at += 1
+    for i in range(labels.shape[0]):
+        place[labels[i]] = -1
+    return ends, inner, inner_weights

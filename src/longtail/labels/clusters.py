@@ -22,7 +22,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import InputError, ParameterError
-from longtail.labels._kernels import count_lost, cut_greedily, improve_clusters, join_heaviest
+from longtail.labels._kernels import (
+    count_lost,
+    cut_greedily,
+    improve_clusters,
+    join_heaviest,
+    part_of_graph,
+)
 from longtail.labels.encoding import encode_labels
 from longtail.labels.graph import cooccurrence_graph, label_degrees
 from longtail.labels.tail import label_counts
@@ -35,6 +41,9 @@ RINGS = 8
 
 SWEEPS = 20
 """Sweeps over all labels, at most, in which they change clusters."""
+
+_Csr = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]
+"""Row ends, columns and values of a sparse matrix."""
 
 _igraph_generator = threading.Lock()
 
@@ -189,12 +198,12 @@ class Clusterer:
         """All labels that occur, in the order in which they become hubs."""
         counts = label_counts(self.matrix)
         degrees = label_degrees(self.matrix, weighted=True)
-        order = np.lexsort((np.arange(len(counts)), -counts, -degrees))
+        order = np.lexsort((-counts, -degrees))
         return order[counts[order] > 0]
 
     @cached_property
-    def _graph(self) -> sp.csr_array:
-        return _label_graph(self.matrix, self.random_state)
+    def _graph(self) -> _Graph:
+        return _Graph(_label_graph(self.matrix, self.random_state))
 
     def clusters(self, n_hubs: int, max_size: int) -> LabelClusters:
         """The clustering of one setting; see `cluster_labels`."""
@@ -218,9 +227,22 @@ class Clusterer:
                 for part in community.within(max_size, self._graph, self.random_state)
             ):
                 of_label[members] = number
-            graph = sp.csr_array(self._graph[others][:, others])
+            graph = self._graph.part(others)
             of_label[others] = _merged(graph, of_label[others], max_size)
         return LabelClusters(hubs.copy(), of_label)
+
+
+class _Graph:
+    """The label graph, ready to be taken apart."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.matrix = matrix
+        self._csr = _arrays(matrix)
+        self._place = np.full(matrix.shape[0], -1, dtype=np.int64)
+
+    def part(self, labels: NDArray[np.int64]) -> _Csr:
+        """The edges among some labels, as CSR arrays."""
+        return part_of_graph(*self._csr, labels, self._place)
 
 
 @dataclass
@@ -231,7 +253,7 @@ class _Community:
     _parts: list[_Community] | None = field(default=None, repr=False)
 
     def within(
-        self, max_size: int, graph: sp.csr_array, random_state: int
+        self, max_size: int, graph: _Graph, random_state: int
     ) -> Iterator[NDArray[np.int64]]:
         """The largest communities in this one that have at most `max_size` labels."""
         waiting = [self]
@@ -246,6 +268,11 @@ class _Community:
                 waiting.extend(reversed(community._parts))
             else:
                 yield from _pieces(graph, community.labels, max_size)
+
+
+def _arrays(graph: sp.csr_array) -> _Csr:
+    """What kernels take, in types of which each is compiled only once."""
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data
 
 
 def _label_graph(matrix: sp.csr_array, random_state: int) -> sp.csr_array:
@@ -273,19 +300,19 @@ def _label_graph(matrix: sp.csr_array, random_state: int) -> sp.csr_array:
     return sp.csr_array(graph + sampled + sampled.T)
 
 
-def _communities(
-    graph: sp.csr_array, labels: NDArray[np.int64], random_state: int
-) -> list[_Community]:
+def _communities(graph: _Graph, labels: NDArray[np.int64], random_state: int) -> list[_Community]:
     """Louvain on a part of the graph; always with the same seed."""
-    part = sp.coo_array(sp.triu(graph[labels][:, labels], k=1))
-    edges = np.stack(part.coords, axis=1)
-    if len(edges) == 0:
+    ends, second, weights = graph.part(labels)
+    first = np.repeat(np.arange(len(labels)), np.diff(ends))
+    once = first < second
+    if not once.any():
         return [_Community(label) for label in labels[:, None]]
+    edges = np.stack([first[once], second[once]], axis=1)
     with _igraph_generator:
         igraph.set_random_number_generator(random.Random(random_state))
         try:
             found = igraph.Graph(n=len(labels), edges=edges).community_multilevel(
-                weights=part.data.tolist()
+                weights=weights[once].tolist()
             )
         finally:
             igraph.set_random_number_generator(random)  # what igraph starts with
@@ -295,36 +322,23 @@ def _communities(
     return [_Community(members) for members in np.split(labels[order], ends)]
 
 
-def _arrays(graph: sp.csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-    """What kernels take, in types of which each is compiled only once."""
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data
-
-
-def _pieces(
-    graph: sp.csr_array, labels: NDArray[np.int64], max_size: int
-) -> list[NDArray[np.int64]]:
+def _pieces(graph: _Graph, labels: NDArray[np.int64], max_size: int) -> list[NDArray[np.int64]]:
     """A community that Louvain does not split, cut where few points are shared."""
-    part = sp.csr_array(graph[labels][:, labels])
     piece = np.empty(len(labels), dtype=np.int64)
-    cut_greedily(*_arrays(part), max_size, piece)
+    cut_greedily(*graph.part(labels), max_size, piece)
     return [labels[piece == number] for number in range(piece.max() + 1)]
 
 
-def _merged(graph: sp.csr_array, cluster: NDArray[np.int64], max_size: int) -> NDArray[np.int64]:
+def _merged(graph: _Csr, cluster: NDArray[np.int64], max_size: int) -> NDArray[np.int64]:
     """Clusters joined to few of nearly one size, numbered by their first labels.
 
     Those that share the most points are joined first. Then labels change clusters where that
     leaves fewer shared points between them; the paper has neither, and its merging alone loses
     more.
     """
-    members = sp.csr_array((np.ones(len(cluster)), (np.arange(len(cluster)), cluster)))
-    shared = sp.coo_array(sp.triu(sp.csr_array(members.T @ graph @ members), k=1))
-    first, second = shared.coords
-    order = np.lexsort((second, first, -shared.data))
     sizes = np.bincount(cluster)
     root = np.arange(len(sizes))
-    first, second = (end[order].astype(np.int64) for end in (first, second))
-    join_heaviest(first, second, max_size, sizes, root)
+    join_heaviest(*_heaviest_first(graph, cluster), max_size, sizes, root)
     roots, joined = np.unique(root, return_inverse=True)
     merged = _packed(sizes[roots], max_size)[joined[cluster]]
 
@@ -333,11 +347,26 @@ def _merged(graph: sp.csr_array, cluster: NDArray[np.int64], max_size: int) -> N
     order = np.argsort(merged, kind="stable")
     place = np.arange(len(merged)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     by_cluster[merged[order], place] = order
-    improve_clusters(*_arrays(graph), merged, sizes, by_cluster, SWEEPS)
-    emptied, merged = np.unique(merged, return_inverse=True)
-    merged = _packed(sizes[emptied], int(sizes.max()))[merged]
+    improve_clusters(*graph, merged, sizes, by_cluster, SWEEPS)
+    kept, merged = np.unique(merged, return_inverse=True)
+    merged = _packed(sizes[kept], int(sizes.max()))[merged]
     _, first_label, number = np.unique(merged, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first_label))[number]
+
+
+def _heaviest_first(
+    graph: _Csr, cluster: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The pairs of clusters that share points, those that share the most first."""
+    ends, neighbours, weights = graph
+    first, second = np.repeat(cluster, np.diff(ends)), cluster[neighbours]
+    once = first < second
+    number = int(cluster.max()) + 1
+    shared = sp.coo_array((weights[once], (first[once], second[once])), shape=(number, number))
+    shared.sum_duplicates()
+    first, second = (end.astype(np.int64) for end in shared.coords)
+    order = np.lexsort((second, first, -shared.data))
+    return first[order], second[order]
 
 
 def _packed(sizes: NDArray[np.int64], max_size: int) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         plot_differences,
         plot_objectives,
     )
+    from longtail.report.code_size import code_size_figure, code_size_table, plot_code_size
     from longtail.report.comparison import ComparisonTable, best_line
     from longtail.report.comparison_plot import comparison_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
@@ -50,6 +51,7 @@ _HOMES = {
         ("certificate_figure", "plot_certificate", "plot_differences", "plot_objectives"),
         "certificate",
     ),
+    **dict.fromkeys(("code_size_figure", "code_size_table", "plot_code_size"), "code_size"),
     **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
     "comparison_figure": "comparison_plot",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
@@ -99,6 +101,8 @@ __all__ = [
     "certificate_figure",
     "check_plot_target",
     "choice_heading",
+    "code_size_figure",
+    "code_size_table",
     "comparison_figure",
     "describe_graph",
     "evaluation_table",
@@ -109,6 +113,7 @@ __all__ = [
     "label_figure",
     "notes_text",
     "plot_certificate",
+    "plot_code_size",
     "plot_differences",
     "plot_label_frequency",
     "plot_labels_per_point",
