@@ -53,8 +53,8 @@ __all__ = [
 
 
 _FOLDERS = (
-    "codes", "comparison", "data", "engine", "errors", "labels", "methods", "metrics", "one_vs_rest",
-    "published", "report", "tail",
+    "codes", "comparison", "data", "engine", "errors", "labels", "methods", "metrics",
+    "one_vs_rest", "published", "report", "tail",
 )  # fmt: skip
 
 
