@@ -201,7 +201,7 @@ def choose_clusters(
         if hubs is None:
             tried.append(search.n_labels)
         raise ParameterError(
-            f"A code of {code_size} bits is too small for {search.n_labels} labels; the smallest "
+            f"A code_size of {code_size} is too small for {search.n_labels} labels; the smallest "
             f"that would do has {search.smallest_code(tried, sizes)}."
         )
     for _ in range(FINER_STEPS if hubs is None and fitting["uhl"].min() else 0):
