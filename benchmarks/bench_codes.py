@@ -6,7 +6,9 @@
 Every data set is split at random into 50 % for training, 25 % for validation and 25 % for testing,
 several times. Strengths, bits a label and sizes of label sets are chosen by the Hamming loss on the
 validation part, for every method. Logistic regression everywhere but for compressed sensing and
-PLST, which are ridge regressions. The data are read from the folder LONGTAIL_DATA.
+PLST, which are ridge regressions. The bits a label of S-BF are chosen at C = 10 and a loose
+tolerance, going up until two more bits were no better. The p-values are of paired t-tests over the
+test points of each split, the largest of them. The data are read from the folder LONGTAIL_DATA.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import ttest_rel
+from threadpoolctl import threadpool_limits
 
 from longtail.codes import PLST, CompressedSensing, RobustBloom, StandardBloom, decode_robust
 from longtail.codes.compressed_sensing import SparseDecoder
@@ -166,15 +169,17 @@ def sensing(size: int, train: Part, held_out: Part) -> Trained:
             code_size=size, n_labels=1, strength=strength, tol=TOLERANCE, n_jobs=2
         ).fit(train.X, train.Y)
         seconds = time.perf_counter() - began
-        since = 0
+        since, least = 0, np.inf
         for n in SETS:
             if n > train.Y.shape[1] or since > 3:
                 break
             model.n_labels_ = n
             now = loss(model.predict(held_out.X), held_out.Y)
             since += 1
+            if now < least:
+                least, since = now, 0
             if now < lowest:
-                lowest, since = now, 0
+                lowest = now
                 chosen = (model, n, Trained(model, f"{strength:g}, {n} a point", seconds))
     assert chosen is not None
     model, n, trained = chosen
@@ -193,10 +198,11 @@ def principal(size: int, train: Part, held_out: Part) -> Trained:
 
 def least_seconds(work: Callable[[], Any]) -> float:
     times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
+    with threadpool_limits(limits=1):
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - began)
     return min(times)
 
 
@@ -204,8 +210,15 @@ def decoding_seconds(method: str, model: Any, X: sp.csr_array) -> float:
     """From the answers of the regressions to labels, all test points, one thread."""
     if method == "R-BF":
         n_bits = model.code_.shape[1]
-        odds = np.ascontiguousarray(np.vstack(list(model._log_odds(X)))[:, :n_bits])
-        return least_seconds(lambda: decode_robust(odds, model.code_, model.clusters_))
+        odds = np.vstack(list(model._log_odds(X)))
+
+        def read() -> None:
+            bits = decode_robust(odds[:, :n_bits], model.code_, model.clusters_)
+            rows, hubs = np.nonzero(odds[:, n_bits:] >= 0)
+            alone = (np.ones(len(rows)), (rows, model.hubs_[hubs]))
+            bits + sp.csr_array(alone, shape=bits.shape)
+
+        return least_seconds(read)
     values = ridge_values(X, model.weights_)
     if method == "CS-OMP":
         sizes = np.array([model.n_labels_], dtype=np.int64)
@@ -328,12 +341,17 @@ def show(name: str, rows: list[dict[str, Any]], mistakes: Any) -> None:
 
 def judge(name: str, rows: list[dict[str, Any]], mistakes: Any, bars: Bars) -> None:
     for size in sorted({size for method, size in mistakes if method == "R-BF"}):
-        ours = np.concatenate(mistakes["R-BF", size])
         rivals = [key for key in mistakes if key[1] == size and not key[0].startswith("R-BF")]
         for key in rivals:
-            p = float(ttest_rel(ours, np.concatenate(mistakes[key])).pvalue)
+            p = max(
+                float(ttest_rel(a, b).pvalue)
+                for a, b in zip(mistakes["R-BF", size], mistakes[key], strict=True)
+            )
             ratio = mean(rows, "R-BF", size, "HL") / mean(rows, *key, "HL")
-            bars.at_most(f"{name}, {size} bits: R-BF's loss / {key[0]}'s (p = {p:.1g})", ratio, 1.0)
+            bars.check(
+                f"{name}, {size} bits: R-BF's loss / {key[0]}'s (p <= {p:.1g} on every split)",
+                ratio, "< 1.00", met=ratio < 1 and p < 0.05, form=".3f", stretch=False,
+            )  # fmt: skip
         bars.at_least(
             f"{name}, {size} bits: OMP's decoding time / R-BF's",
             mean(rows, "CS-OMP", size, "decode_s") / mean(rows, "R-BF", size, "decode_s"), 20.0,

@@ -16,8 +16,12 @@ SETTINGS = {  # models small enough for the bound below to bite, and quick to tr
     "br": {"C": 0.1, "tol": 0.01},
     "br-dekel": {"C": 0.1, "tol": 0.01},
     "ccd-l1": {"strength": 5.0, "tol": 0.1, "max_iter": 20},
+    "cs": {"code_size": 60, "n_labels": 1},
+    "plst": {"code_size": 20},
     "proxml": {"strength": 5.0},
     "proxml-cv": {"strengths": [20.0, 5.0], "folds": 2},
+    "rbf": {"n_hubs": 10, "max_cluster_size": 2, "C": 0.1, "tol": 0.01},
+    "sbf": {"code_size": 400, "n_hashes": 2, "C": 0.1, "tol": 0.01},
 }
 
 SCRIPT = """
@@ -41,7 +45,8 @@ trained = peak()
 model.predict_topk(data.X, 5)
 model.predict(data.X)
 predicted = peak()
-stored = model.weights_.data.nbytes + model.weights_.indices.nbytes
+stored = sum(getattr(model.weights_, part).nbytes for part in ("data", "indices")
+             if hasattr(model.weights_, part))
 print(json.dumps({"fit": trained - start, "predict": predicted - trained, "model": stored / 2**20}))
 """
 

@@ -1,14 +1,16 @@
 """RobustBloom and StandardBloom as classifiers: parameters, fallbacks, reasons, bad input."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit
 
 import longtail
-from longtail.codes import RobustBloom, StandardBloom, encode
+from longtail.codes import PLST, CompressedSensing, RobustBloom, StandardBloom, encode
 from longtail.codes.code import sharing
-from longtail.errors import LongtailWarning, ParameterError
+from longtail.errors import LongtailWarning, ModelError, ParameterError
 from longtail.metrics import hamming_loss
 
 
@@ -235,3 +237,39 @@ def test_a_saved_model_explains_itself_the_same(fitted, data, tmp_path):
     X, _ = data
     assert (sp.csr_array(again.predict(X)) != sp.csr_array(fitted.predict(X))).nnz == 0
     assert str(again.explain(X[[0]], 3)) == str(fitted.explain(X[[0]], 3))
+
+
+@pytest.mark.parametrize(
+    ("part", "alter"),
+    [
+        ("code_", lambda m: sp.csr_array(m.code_ * np.uint8(0) + m.code_ * np.uint8(2))),
+        ("code_", lambda m: sp.csr_array(m.code_[:-1])),
+        ("clusters_", lambda m: np.full_like(m.clusters_, -1)),
+        ("clusters_", lambda m: m.clusters_ + 10**6),
+        ("clusters_", lambda m: m.clusters_.astype(np.float64)),
+        ("clusters_", lambda m: m.clusters_[:-1]),
+        ("hubs_", lambda m: np.array([10**9])),
+        ("hubs_", lambda m: np.array([0, 0])),
+        ("hubs_", lambda m: np.array([0])),
+        ("weights_", lambda m: m.weights_ * np.float32("nan")),
+        ("weights_", lambda m: sp.csr_array(m.weights_[:, :-1])),
+    ],
+)
+def test_altered_models_are_refused(fitted, tmp_path, part, alter):
+    model = copy.copy(fitted)
+    setattr(model, part, alter(fitted))
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="altered"):
+        longtail.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("method", [RobustBloom, StandardBloom, CompressedSensing, PLST])
+@pytest.mark.parametrize("seed", [None, -1, 2**32, 1.0, True, "a"])
+def test_odd_seeds(method, seed, data):
+    with pytest.raises(ParameterError, match="random_state"):
+        method(random_state=seed).fit(*data)
+
+
+def test_numpy_seeds_will_do(data):
+    model = RobustBloom(code_size=24, random_state=np.int64(3), decoding="random").fit(*data)
+    assert model.predict(data[0]).shape == data[1].shape

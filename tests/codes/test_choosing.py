@@ -134,7 +134,9 @@ def test_skipped_settings_could_not_have_fitted(L, max_size, n_hashes, mean, see
 
 
 def test_too_small_a_code_names_the_smallest(Y):
-    with pytest.raises(ParameterError, match="10 bits is too small for 120 labels") as raised:
+    with pytest.raises(
+        ParameterError, match="code_size of 10 is too small for 120 labels"
+    ) as raised:
         choose_clusters(Y, 10)
     least = int(str(raised.value).rstrip(".").split()[-1])
     assert least == 16  # C(16, 2) = 120
@@ -205,3 +207,19 @@ def test_bad_parameters(Y, bad):
         choose_clusters(Y, bad)
     with pytest.raises(ParameterError, match="n_hashes"):
         choose_clusters(Y, 60, n_hashes=bad)
+
+
+def test_grids_may_be_any_iterable():
+    Y = [("a", "b"), ("c", "d"), ("a", "b"), ("d", "e")]
+    plain = code_size_curve(Y, hubs=[0, 1], sizes=[2, 3])
+    assert code_size_curve(Y, hubs=iter([0, 1]), sizes=iter([2, 3])).equals(plain)
+    assert code_size_curve(Y, hubs=np.array([0, 1]), sizes=np.array([2, 3])).equals(plain)
+
+
+@pytest.mark.parametrize("grid", [{"hubs": []}, {"hubs": [1.5]}, {"sizes": []}, {"sizes": [0]}])
+def test_odd_grids_are_refused(grid):
+    Y = [("a", "b"), ("c", "d")]
+    with pytest.raises(ParameterError, match="must list"):
+        code_size_curve(Y, **grid)
+    with pytest.raises(ParameterError, match="must list"):
+        choose_clusters(Y, 8, **grid)

@@ -158,6 +158,8 @@ def test_theorem_1(seed, n_labels, n_hashes, error_rate):
     wrong_bits = (bits != right).sum(axis=1)
     wrong_labels = expected_wrong_labels(code, of_label, bits, true)
     assert (wrong_labels <= 2 * wrong_bits + 1e-9).all()
+    all_bits = decode_robust(log_odds(bits), code, of_label).toarray()
+    assert (np.abs(all_bits - true).sum(axis=1) <= 2 * wrong_bits).all()
     bound = error_bound(bits, right, n_labels)
     assert wrong_labels.sum() / (n * n_labels) <= bound + 1e-12
     assert bound == pytest.approx(2 * wrong_bits.sum() / (n * n_labels))
@@ -186,6 +188,34 @@ def test_the_decoding_of_wrong_bits_meets_the_expectation():
     drawn = decode_robust(log_odds(many), code, of_label, Taking(by_chance=True)).toarray()
     wrong = np.abs(drawn - true).sum(axis=1).mean()
     assert wrong == pytest.approx(expected_wrong_labels(code, of_label, bits, true)[0], abs=0.05)
+
+
+def test_one_point_may_be_given_flat():
+    assert error_bound([1, 1, 0, 0], [1, 0, 0, 0], 8) == error_bound(
+        [[1, 1, 0, 0]], [[1, 0, 0, 0]], 8
+    )
+
+
+@pytest.mark.parametrize(
+    ("odds", "of_label"),
+    [
+        (np.ones((1, 50)), [0, 1, 2]),
+        (np.ones((1, 1)), [0, 1, 2]),
+        (np.ones((1, 3)), [0, 1]),
+        (np.ones((1, 3)), [0, 1, -1]),
+        (np.ones((1, 3)), [0, 1, -7]),
+        (np.ones((1, 3)), [0.0, 1.0, 2.0]),
+    ],
+)
+def test_decoders_refuse_what_does_not_fit_the_code(odds, of_label):
+    code = hashed_code([[0, 1], [1, 2], [0, 2]], 3)
+    with pytest.raises(InputError):
+        decode_robust(odds, code, np.array(of_label))
+    with pytest.raises(InputError):
+        identify_clusters(odds, code, np.array(of_label))
+    if odds.shape[1] != 3:
+        with pytest.raises(InputError):
+            decode_filter(odds, code)
 
 
 def test_the_bound_refuses_what_does_not_fit():

@@ -16,13 +16,13 @@ from longtail._run import Run
 from longtail.base import ExtremeClassifier
 from longtail.codes._decode_kernels import best_labels
 from longtail.codes._explanation import CodeExplanation, explain_bits
-from longtail.codes._parameters import Decoding, check_positive
+from longtail.codes._parameters import Decoding, check_count, check_positive, check_seed
 from longtail.codes.code import encode
 from longtail.codes.decoding import Taking, tables_of
 from longtail.engine import fit_linear, index_for
 from longtail.errors import ModelError, ParameterError
 
-BLOCK_BYTES = 2**26  # bound on the log-odds of the bits of a block of points
+BLOCK_BYTES = 2**24  # bound on the log-odds of the bits of a block of points
 
 
 class BitClassifier(ExtremeClassifier):
@@ -62,6 +62,8 @@ class BitClassifier(ExtremeClassifier):
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
+        check_count(max_iter=self.max_iter)
+        check_seed(self.random_state)
         if self.decoding not in get_args(Decoding):
             raise ParameterError(
                 f"decoding must be 'threshold' or 'random', not {self.decoding!r}."
@@ -108,7 +110,7 @@ class BitClassifier(ExtremeClassifier):
         alone = np.full(n_labels, -1, dtype=np.int64)
         alone[self.hubs_] = self.code_.shape[1] + np.arange(len(self.hubs_))
         ends, columns, values = [np.zeros(1, dtype=np.int64)], [], []
-        for odds in self._log_odds(X):
+        for odds in self._log_odds(X, at_least=2 * k):
             labels = np.empty((len(odds), k), dtype=np.int64)
             scores = np.empty((len(odds), k))
             best_labels(odds, tables.label_ptr, tables.label_bits, alone, labels, scores)
@@ -157,21 +159,29 @@ class BitClassifier(ExtremeClassifier):
         if (
             not isinstance(code, sp.csr_array)
             or code.shape[0] != n_labels
+            or (code.data != 1).any()
             or not isinstance(hubs, np.ndarray)
             or hubs.ndim != 1
-            or hubs.dtype.kind != "i"
+            or hubs.dtype != np.int64
             or ((hubs < 0) | (hubs >= n_labels)).any()
+            or len(np.unique(hubs)) != len(hubs)
+            or np.diff(code.indptr)[hubs].any()
             or not isinstance(weights, sp.csr_array)
             or weights.shape != (self.n_features_in_ + 1, code.shape[1] + len(hubs))
+            or weights.dtype not in (np.float32, np.float64)
+            or not np.isfinite(weights.data).all()
         ):
             raise ModelError("The code of the model does not fit its labels; it was altered.")
 
     # ---- helpers -----------------------------------------------------------------------------
 
-    def _log_odds(self, X: sp.csr_array) -> Iterator[NDArray[np.float64]]:
-        """Log-odds of all bits and hubs, dense, in blocks of points. O(weights used) a point."""
+    def _log_odds(self, X: sp.csr_array, at_least: int = 1) -> Iterator[NDArray[np.float64]]:
+        """Log-odds of all bits and hubs, dense, in blocks of points. O(weights used) a point.
+
+        `at_least` is how many numbers a point the caller will need.
+        """
         width = self.weights_.shape[1]
-        size = max(1, BLOCK_BYTES // (8 * max(width, 1)))
+        size = max(1, BLOCK_BYTES // (8 * max(width, at_least)))
         index = index_for(self, self.weights_)
         for first in range(0, X.shape[0], size):
             block = X[first : first + size]

@@ -161,8 +161,8 @@ def best_labels(odds, label_ptr, label_bits, alone, labels, scores):
 
     A label is there if all its bits are, independently of each other. `alone` is the column of the
     labels that have one to themselves, and -1 for the others; labels with neither are left out.
-    Places that no label takes get -1. Of equals the smaller label goes first. O(L·K + L log k) a
-    point.
+    Places that no label takes get -1. Of equals the smaller label goes first. O(L·K) a
+    point, and O(k) for each label that enters the list.
     """
     n_labels = label_ptr.shape[0] - 1
     logs = np.empty(odds.shape[1])

@@ -27,6 +27,18 @@ def check_count(**values: Any) -> None:
             raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}.")
 
 
+def check_seed(random_state: Any) -> None:
+    """Refuse a seed that is not a whole number from 0 to 2³² - 1."""
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, int | np.integer)
+        or not 0 <= random_state < 2**32
+    ):
+        raise ParameterError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, not {random_state!r}."
+        )
+
+
 def check_share(**values: Any) -> None:
     """Refuse parameters that are not shares between 0 and 1."""
     for name, value in values.items():

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.codes._parameters import bits_of, check_code_size, check_count, check_positive
+from longtail.codes._parameters import (
+    bits_of,
+    check_code_size,
+    check_count,
+    check_positive,
+    check_seed,
+)
 from longtail.engine import RidgeFit, fit_ridge, ridge_values
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError
@@ -93,6 +99,7 @@ class RegressionCode(ExtremeClassifier):
         check_code_size(self.code_size)
         check_positive(strength=self.strength, tol=self.tol)
         check_count(max_iter=self.max_iter)
+        check_seed(self.random_state)
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         direction, constant = self._reading(column)

@@ -13,8 +13,9 @@ from longtail.errors import InputError
 def error_bound(predicted_bits: Any, true_bits: Any, n_labels: int) -> float:
     """What the Hamming loss of a robust code cannot exceed: 2·(B / L)·(Hamming loss of the bits).
 
-    It holds in expectation over decoding by chance, if the clusters exclude each other on these
-    points, whatever the errors in the bits. O(bits that are on).
+    It holds if the clusters exclude each other on these points, whatever the errors in the bits: in
+    expectation for decoding by chance, and for every single prediction if a label needs all its
+    bits (`threshold=1`). Lower thresholds can break it. O(bits that are on).
 
     Parameters
     ----------
@@ -36,7 +37,10 @@ def error_bound(predicted_bits: Any, true_bits: Any, n_labels: int) -> float:
     0.125
     """
     predicted, true = (
-        sp.csr_array(bits).astype(bool).astype(np.int8) for bits in (predicted_bits, true_bits)
+        sp.csr_array(bits if sp.issparse(bits) else np.atleast_2d(bits))
+        .astype(bool)
+        .astype(np.int8)
+        for bits in (predicted_bits, true_bits)
     )
     if predicted.shape != true.shape:
         raise InputError(

@@ -121,9 +121,9 @@ def code_size_curve(
     [(0, 2, 3, 6, 0.05), (0, 3, 2, 9, 0.0), (1, 2, 2, 7, 0.05), (1, 3, 2, 10, 0.0)]
     """
     search = _Search(Clusterer(Y, random_state=random_state), n_hashes)
-    if hubs is None:
-        hubs = search.hub_grid(search.n_labels)
-    return search.curve(hubs, SIZES if sizes is None else sizes, run=run)
+    tried = search.hub_grid(search.n_labels) if hubs is None else checked_list(hubs, "hubs", 0)
+    chosen = SIZES if sizes is None else checked_list(sizes, "sizes", 1)
+    return search.curve(tried, chosen, run=run)
 
 
 def lower_envelope(curve: pl.DataFrame) -> pl.DataFrame:
@@ -193,8 +193,8 @@ def choose_clusters(
     """
     check_count(code_size=code_size)
     search = _Search(Clusterer(Y, random_state=random_state), n_hashes)
-    sizes = None if sizes is None else list(sizes)
-    tried = search.hub_grid(code_size) if hubs is None else list(hubs)
+    sizes = None if sizes is None else checked_list(sizes, "sizes", 1)
+    tried = search.hub_grid(code_size) if hubs is None else checked_list(hubs, "hubs", 0)
     curve = search.curve(tried, sizes, limit=code_size, run=run)
     fitting = curve.filter(pl.col("code_size") <= code_size)
     if fitting.is_empty():
@@ -235,6 +235,24 @@ def preferred(settings: pl.DataFrame) -> int:
     )
 
 
+def checked_list(values: Iterable[int], name: str, least: int) -> list[int]:
+    """Whole numbers from `least` on, at least one of them.
+
+    Examples
+    --------
+    >>> checked_list(iter([0, 5]), "hubs", 0)
+    [0, 5]
+    """
+    given = list(values)
+    if not given or any(
+        isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least for n in given
+    ):
+        raise ParameterError(
+            f"{name} must list at least one whole number from {least} on, not {given!r}."
+        )
+    return [int(n) for n in given]
+
+
 def _between(tried: list[int], best: int) -> list[int]:
     """The numbers half-way from the best one to the next ones that were tried."""
     below = max((n for n in tried if n < best), default=best)
@@ -270,7 +288,10 @@ class _Search:
         rows: list[dict[str, Any]] = []
         for done, n_hubs in enumerate(numbers, start=1):
             if limit is None:
-                rows += (self.measured(n_hubs, size) for size in sorted(set(sizes or SIZES)))
+                rows += (
+                    self.measured(n_hubs, size)
+                    for size in sorted(set(SIZES if sizes is None else sizes))
+                )
             else:
                 rows += self._fitting(n_hubs, limit, sizes)
             if run is not None:
@@ -305,7 +326,11 @@ class _Search:
         room, n = limit - n_hubs, self.n_labels - n_hubs
         if room < 0:
             return
-        tried = {size for size in sorted(set(sizes or SIZES)) if self._fewest_bits(n, size) <= room}
+        tried = {
+            size
+            for size in set(SIZES if sizes is None else sizes)
+            if self._fewest_bits(n, size) <= room
+        }
         yield from (self.measured(n_hubs, size) for size in sorted(tried))
         if sizes is not None:
             return

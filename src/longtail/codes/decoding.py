@@ -18,6 +18,7 @@ from longtail.codes._decode_kernels import (
     pick_from_all,
     pick_from_clusters,
 )
+from longtail.errors import InputError
 
 
 class Taking(NamedTuple):
@@ -92,7 +93,7 @@ def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> s
     >>> decode_filter([[2.0, 1.0, -3.0]], code).toarray().tolist()
     [[1.0, 0.0, 0.0]]
     """
-    odds = _rows(odds)
+    odds = _rows(odds, code)
     tables = tables_of(code)
     ends = np.zeros(len(odds) + 1, dtype=np.int64)
     labels = np.empty(0, dtype=np.int64)
@@ -138,7 +139,8 @@ def decode_robust(
     >>> decode_robust([[2.0, 1.0, -3.0]], code, np.arange(3)).toarray().tolist()
     [[1.0, 0.0, 0.0]]
     """
-    odds = _rows(odds)
+    odds = _rows(odds, code, of_label)
+    of_label = np.asarray(of_label, dtype=np.int64)
     tables = tables_of(code)
     cluster = np.ascontiguousarray(identify_clusters(odds, code, of_label)[:, 0])
     cluster_ptr, members = members_of(of_label)
@@ -163,7 +165,8 @@ def identify_clusters(
     That with most of its bits on; of equals the one whose bits have the largest sum of posteriors,
     then the first. O(B + labels of the bits that are on) a row, and the bits of those that tie.
     """
-    odds = _rows(odds)
+    odds = _rows(odds, code, of_label)
+    of_label = np.asarray(of_label, dtype=np.int64)
     out = np.empty((len(odds), 2), dtype=np.int64)
     identify(odds, *tables_of(code), of_label, *members_of(of_label), out)
     return out
@@ -183,8 +186,27 @@ def members_of(of_label: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
     return np.concatenate(([0], np.cumsum(sizes))), order
 
 
-def _rows(odds: Any) -> NDArray[np.float64]:
-    return np.ascontiguousarray(np.atleast_2d(odds), dtype=np.float64)
+def _rows(
+    odds: Any, code: sp.csr_array, of_label: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """The odds as a matrix, refused unless all fits the code: kernels do not look again."""
+    rows = np.ascontiguousarray(np.atleast_2d(odds), dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != code.shape[1]:
+        raise InputError(
+            f"The log-odds have shape {rows.shape}, but the code has {code.shape[1]} bits; give "
+            "one column a bit."
+        )
+    if of_label is not None and (
+        np.shape(of_label) != (code.shape[0],)
+        or np.asarray(of_label).dtype.kind != "i"
+        or (np.asarray(of_label)[np.diff(code.indptr) > 0] < 0).any()
+        or (np.asarray(of_label) < NO_CLUSTER).any()
+    ):
+        raise InputError(
+            f"of_label must name the cluster of each of the {code.shape[0]} labels, and every "
+            "label with bits needs one."
+        )
+    return rows
 
 
 def _labels(labels: NDArray[np.int64], ends: NDArray[np.int64], n_labels: int) -> sp.csr_array:

@@ -34,7 +34,8 @@ class RobustBloom(BitClassifier):
     so that labels of different clusters hardly ever occur together; a label is K bits, no bit
     stands for two labels of one cluster, and two labels of different clusters share at most K - 1.
     Each bit is a logistic regression. To decode, the cluster with most bits on is taken, and of it
-    the labels whose bits are on: a wrong bit can then cost no more than two labels.
+    the labels whose bits are on: where the clusters do exclude each other, a wrong bit then costs
+    no more than two labels.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ class RobustBloom(BitClassifier):
                 "bits, since many labels of different clusters occur together; take a larger "
                 "code_size, or a method for labels that do, such as br or proxml.",
                 LongtailWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _clusters(self, Y: sp.csr_array, run: Run) -> LabelClusters:
@@ -215,9 +216,9 @@ class RobustBloom(BitClassifier):
         if (
             not isinstance(clusters, np.ndarray)
             or clusters.shape != self.classes_.shape
-            or clusters.dtype.kind != "i"
+            or clusters.dtype != np.int64
             or (clusters < -1).any()
             or (clusters >= max(len(clusters), 1)).any()
-            or (clusters[sp.csr_array(self.code_).sum(axis=1) > 0] < 0).any()
+            or (clusters[np.diff(self.code_.indptr) > 0] < 0).any()
         ):
             raise ModelError("The clusters of the model do not fit its labels; it was altered.")

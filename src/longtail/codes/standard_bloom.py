@@ -85,7 +85,7 @@ class StandardBloom(BitClassifier):
     >>> from longtail.codes import StandardBloom
     >>> X = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] * 5
     >>> Y = [["sea"], ["sea", "sun"], ["snow"], ["fog"]] * 5
-    >>> tagger = StandardBloom(code_size=12, n_hashes=2, C=100).fit(X, Y)
+    >>> tagger = StandardBloom(code_size=24, n_hashes=2, C=100).fit(X, Y)
     >>> tagger.predict([[1, 1, 0, 0], [0, 0, 1, 0]])
     [('sea', 'sun'), ('snow',)]
     """

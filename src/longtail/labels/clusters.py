@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import threading
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -309,7 +310,7 @@ def _communities(graph: _Graph, labels: NDArray[np.int64], random_state: int) ->
         return [_Community(label) for label in labels[:, None]]
     edges = np.stack([first[once], second[once]], axis=1)
     with _igraph_generator:
-        igraph.set_random_number_generator(random.Random(random_state))
+        igraph.set_random_number_generator(random.Random(int(random_state)))
         try:
             found = igraph.Graph(n=len(labels), edges=edges).community_multilevel(
                 weights=weights[once].tolist()
@@ -373,21 +374,29 @@ def _packed(sizes: NDArray[np.int64], max_size: int) -> NDArray[np.int64]:
     """Groups of clusters: few of them, none above `max_size`, nearly of one size.
 
     Best fit of the largest first says how many groups; if the largest first into the smallest
-    group does with as many, it is taken, since its largest group is smaller. O(P·max_size).
+    group does with as many, it is taken, since its largest group is smaller. O(P log P), and a move
+    in a list of at most `max_size` numbers for each.
     """
     largest_first = np.argsort(-sizes, kind="stable")
     group = np.empty(len(sizes), dtype=np.int64)
-    with_room: list[list[int]] = [[] for _ in range(max_size + 1)]
+    with_room: dict[int, list[int]] = {}
+    rooms: list[int] = []  # that some group has, in ascending order
     number = 0
     for at in largest_first:
         size = int(sizes[at])
-        room = next((room for room in range(size, max_size + 1) if with_room[room]), None)
-        if room is None:
+        place = bisect_left(rooms, size)
+        if place == len(rooms):
             group[at], room = number, max_size
             number += 1
         else:
+            room = rooms[place]
             group[at] = with_room[room].pop()
-        with_room[room - size].append(int(group[at]))
+            if not with_room[room]:
+                del rooms[place]
+        left = with_room.setdefault(room - size, [])
+        if not left and room > size:
+            insort(rooms, room - size)
+        left.append(int(group[at]))
 
     balanced = np.empty_like(group)
     heap = [(0, place) for place in range(number)]
