@@ -54,7 +54,7 @@ __all__ = [
 
 _FOLDERS = (
     "codes", "comparison", "data", "engine", "errors", "labels", "methods", "metrics",
-    "one_vs_rest", "published", "report", "tail",
+    "mixtures", "one_vs_rest", "published", "report", "tail",
 )  # fmt: skip
 
 

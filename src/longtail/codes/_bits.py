@@ -47,6 +47,8 @@ class BitClassifier(ExtremeClassifier):
     code_: sp.csr_array
     hubs_: NDArray[np.int64]
     weights_: sp.csr_array
+    gap_: NDArray[np.float64]
+    n_iter_: NDArray[np.int64]
 
     # ---- what a code supplies ----------------------------------------------------------------
 
@@ -88,6 +90,8 @@ class BitClassifier(ExtremeClassifier):
             max_iter=self.max_iter, prune=self.prune, n_jobs=self.n_jobs, run=run.part("bits"),
         )  # fmt: skip
         self.weights_ = fit.weights
+        self.gap_ = fit.gap
+        self.n_iter_ = np.maximum(fit.iterations, 1)
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         parts, first = [], 0

@@ -84,6 +84,8 @@ class RobustBloom(BitClassifier):
         clusters cannot be predicted together.
     weights_ : csr_array of shape (D + 1, B + hubs)
         Weights of the bits and the hubs, the bias last.
+    gap_, n_iter_ : arrays of shape (B + hubs,)
+        Proven relative gap and Newton steps of each.
 
     Notes
     -----

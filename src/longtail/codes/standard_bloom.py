@@ -73,6 +73,8 @@ class StandardBloom(BitClassifier):
         If `n_hashes` was chosen: the Hamming loss on the held-out rows of every number tried.
     weights_ : csr_array of shape (D + 1, B)
         Weights of the bits, the bias last.
+    gap_, n_iter_ : arrays of shape (B,)
+        Proven relative gap and Newton steps of each.
 
     Notes
     -----
@@ -144,7 +146,7 @@ class StandardBloom(BitClassifier):
         held_out = math.floor(self.validation * n)
         if held_out < 1 or held_out >= n:
             raise InputError(
-                f"With {n} rows none can be held out to choose n_hashes; give n_hashes."
+                f"With n_samples={n} no row can be held out to choose n_hashes; give n_hashes."
             )
         order = np.random.default_rng(self.random_state).permutation(n)
         unseen, seen = np.sort(order[:held_out]), np.sort(order[held_out:])
