@@ -12,11 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count, check_positive, check_seed
 from longtail._run import Run
 from longtail.base import ExtremeClassifier
 from longtail.codes._decode_kernels import best_labels
 from longtail.codes._explanation import CodeExplanation, explain_bits
-from longtail.codes._parameters import Decoding, check_count, check_positive, check_seed
+from longtail.codes._parameters import Decoding
 from longtail.codes.code import encode
 from longtail.codes.decoding import Taking, tables_of
 from longtail.engine import fit_linear, index_for

@@ -14,15 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count, check_positive, check_seed
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.codes._parameters import (
-    bits_of,
-    check_code_size,
-    check_count,
-    check_positive,
-    check_seed,
-)
+from longtail.codes._parameters import bits_of, check_code_size
 from longtail.engine import RidgeFit, fit_ridge, ridge_values
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError

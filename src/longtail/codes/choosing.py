@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from longtail._checks import check_count
 from longtail._run import Run
-from longtail.codes._parameters import check_count
 from longtail.codes.code import batch_size
 from longtail.errors import ParameterError
 from longtail.labels import LabelClusters, unrecoverable_loss

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.random import sample_without_replacement
 
+from longtail._checks import check_count, check_share, is_count
 from longtail._run import Run
-from longtail.codes._parameters import check_count, check_share, is_count
 from longtail.codes._regression import ProjectedLabels, RegressionCode, as_rows
 from longtail.codes._sensing_kernels import (
     best_of,

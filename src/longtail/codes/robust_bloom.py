@@ -15,9 +15,10 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count
 from longtail._run import Run
 from longtail.codes._bits import BitClassifier
-from longtail.codes._parameters import Decoding, bits_of, check_code_size, check_count
+from longtail.codes._parameters import Decoding, bits_of, check_code_size
 from longtail.codes.choosing import choose_clusters
 from longtail.codes.code import robust_code
 from longtail.codes.decoding import Taking, decode_robust, identify_clusters, members_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,10 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._checks import check_not_negative, check_positive
 from longtail._run import Progress, Run, progress_bar
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import LinearFit, LinearIndex, fit_linear, index_for
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.errors import InputError, ModelError
 from longtail.labels import TailRanking
 from longtail.one_vs_rest._new_labels import columns_of, encode_new_labels, joined_names
 
@@ -243,17 +243,3 @@ def _read_only(weights: sp.csr_array) -> sp.csr_array:
     for part in (weights.data, weights.indices, weights.indptr):
         part.flags.writeable = False
     return weights
-
-
-def check_positive(**values: Any) -> None:
-    """Refuse parameters that are not positive, finite numbers."""
-    for name, value in values.items():
-        if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
-            raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
-
-
-def check_not_negative(**values: Any) -> None:
-    """Refuse parameters that are not finite numbers from zero on."""
-    for name, value in values.items():
-        if not (isinstance(value, int | float | np.number) and 0 <= value < math.inf):
-            raise ParameterError(f"{name} must be zero or a positive number, not {value!r}.")

@@ -13,12 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_positive
 from longtail._run import Run
 from longtail.engine import LinearFit, fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.errors import ConvergenceWarning, ParameterError
 from longtail.one_vs_rest._liblinear import Answer, Settings, for_liblinear, solve_labels
-from longtail.one_vs_rest._linear import LinearOneVsRest, check_positive
+from longtail.one_vs_rest._linear import LinearOneVsRest
 
 BLOCK = 32  # labels that are handed to a process, and checkpointed, together
 REPORT: dict[str, type] = {

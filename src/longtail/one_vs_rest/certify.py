@@ -17,10 +17,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._checks import check_positive
 from longtail.errors import InputError, ParameterError
 from longtail.labels import encode_labels
 from longtail.one_vs_rest._liblinear import Settings, for_liblinear, l1_point, solve_labels
-from longtail.one_vs_rest._linear import LinearOneVsRest, check_positive
+from longtail.one_vs_rest._linear import LinearOneVsRest
 from longtail.one_vs_rest._new_labels import columns_of
 
 EQUAL = 1e-4  # objectives that differ by less, relative to liblinear's, count as equal

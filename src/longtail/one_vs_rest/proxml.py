@@ -12,10 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_not_negative, check_positive
 from longtail._run import Run
 from longtail.engine import LinearFit, fit_linear
 from longtail.errors import ParameterError
-from longtail.one_vs_rest._linear import LinearOneVsRest, check_not_negative, check_positive
+from longtail.one_vs_rest._linear import LinearOneVsRest
 
 
 class ProXML(LinearOneVsRest):

@@ -1,0 +1,59 @@
+"""Checks of parameters that many methods have; each refuses with one sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from longtail.errors import ParameterError
+
+
+def check_positive(**values: Any) -> None:
+    """Refuse parameters that are not positive, finite numbers."""
+    for name, value in values.items():
+        if not (_is_number(value) and 0 < value < math.inf):
+            raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
+
+
+def check_not_negative(**values: Any) -> None:
+    """Refuse parameters that are not finite numbers from zero on."""
+    for name, value in values.items():
+        if not (_is_number(value) and 0 <= value < math.inf):
+            raise ParameterError(f"{name} must be zero or a positive number, not {value!r}.")
+
+
+def check_count(**values: Any) -> None:
+    """Refuse parameters that are not whole numbers from 1 on."""
+    for name, value in values.items():
+        if not is_count(value):
+            raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}.")
+
+
+def check_share(**values: Any) -> None:
+    """Refuse parameters that are not shares between 0 and 1."""
+    for name, value in values.items():
+        if not (_is_number(value) and 0 < value < 1):
+            raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}.")
+
+
+def check_seed(random_state: Any) -> None:
+    """Refuse a seed that is not a whole number from 0 to 2³² - 1."""
+    if (
+        isinstance(random_state, bool)
+        or not isinstance(random_state, int | np.integer)
+        or not 0 <= random_state < 2**32
+    ):
+        raise ParameterError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, not {random_state!r}."
+        )
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number from 1 on."""
+    return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
