@@ -153,12 +153,15 @@ def test_too_small_a_code_names_the_smallest(Y):
 def test_rule_among_equal_losses():
     settings = pl.DataFrame(
         {
-            "n_hubs": [9, 0, 4, 3],
-            "code_size": [9, 8, 8, 7],
-            "uhl": [0.2, 0.1, 0.1 + 1e-14, 0.1],
+            "n_hubs": [9, 0, 4, 3, 1, 1],
+            "largest": [50, 30, 11, 10, 3, 10],
+            "code_size": [9, 80, 70, 60, 20, 60],
+            "uhl": [0.2, 0.1, 0.1 + 1e-14, 0.1, 0.1, 0.1],
         }
     )
-    assert preferred(settings) == 2
+    assert preferred(settings) == 5  # enough labels a cluster, fewest bits, fewest hubs
+    assert preferred(settings.filter(pl.col("largest") != 10)) == 2
+    assert preferred(settings.filter(pl.col("largest") < 10)) == 0
 
 
 class TestOddLabels:
