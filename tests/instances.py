@@ -12,6 +12,7 @@ from longtail.base import ExtremeClassifier
 from longtail.methods import methods
 
 SETTINGS: dict[str, dict[str, Any]] = {
+    "cbm": {"n_components": 3, "n_starts": 2, "max_rounds": 5},
     "proxml-cv": {"strengths": (1.0, 0.25), "folds": 2},
 }
 

@@ -107,6 +107,24 @@ def ranked(
     return _ranked(matrix.indptr, matrix.indices, matrix.data, k)
 
 
+def from_ranked(labels: NDArray[Any], values: NDArray[Any], n_labels: int) -> sp.csr_array:
+    """A matrix of the labels listed for each row, -1 for none: the inverse of `ranked`.
+
+    Examples
+    --------
+    >>> from_ranked(np.array([[2, 0], [1, -1]]), np.array([[0.9, 0.1], [0.5, 0.0]]), 3).toarray()
+    array([[0.1, 0. , 0.9],
+           [0. , 0.5, 0. ]])
+    """
+    stored = labels >= 0
+    matrix = sp.csr_array(
+        (values[stored], labels[stored], np.concatenate(([0], np.cumsum(stored.sum(axis=1))))),
+        shape=(len(labels), n_labels),
+    )
+    matrix.sort_indices()
+    return matrix
+
+
 def _ranked(
     indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longtail import store
 from longtail._run import Progress, Run, progress_bar
-from longtail._sparse import as_csr, ranked
+from longtail._sparse import as_csr, from_ranked, ranked
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import Kind, TailRanking, decode_labels, encode_labels, inverse_propensities
 
@@ -302,6 +302,17 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             return self.classes_[best[:, 0]]
         return decode_labels(self._commit(rows), self.classes_, self.label_kind_)  # type: ignore[arg-type]
 
+    def _one_row(self, x: Any) -> sp.csr_array:
+        """One checked point, (1, D)."""
+        if sp.issparse(x) and x.ndim == 1:
+            x = x.reshape(1, -1)
+        elif not sp.issparse(x) and getattr(x, "ndim", None) != 2:
+            x = np.atleast_2d(np.asarray(x))
+        row = self._checked(x, reset=False)
+        if row.shape[0] != 1:
+            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
+        return row
+
     def explain(self, x: Any, label: Any, *, n: int = 10, feature_names: Any = None) -> Explanation:
         """Why a label got its score for one point.
 
@@ -316,15 +327,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             Names of the D features; by default those seen in `fit`, or their numbers.
         """
         check_is_fitted(self)
-        if sp.issparse(x) and x.ndim == 1:
-            x = x.reshape(1, -1)
-        elif not sp.issparse(x) and getattr(x, "ndim", None) != 2:
-            x = np.atleast_2d(np.asarray(x))
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ParameterError(f"n must be a whole number of at least 1, not {n!r}.")
-        row = self._checked(x, reset=False)
-        if row.shape[0] != 1:
-            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
+        row = self._one_row(x)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
         if len(feature_names) != row.shape[1]:
@@ -460,14 +465,7 @@ def rarity(label_counts: ArrayLike, inverse: NDArray[np.float64]) -> NDArray[np.
 
 def _best(values: sp.csr_array, k: int) -> sp.csr_array:
     """The k largest stored entries of each row; of equal ones those of smaller column."""
-    labels, kept = ranked(values, k)
-    stored = labels >= 0
-    best = sp.csr_array(
-        (kept[stored], labels[stored], np.concatenate(([0], np.cumsum(stored.sum(axis=1))))),
-        shape=values.shape,
-    )
-    best.sort_indices()
-    return best
+    return from_ranked(*ranked(values, k), values.shape[1])
 
 
 def _checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64]:

@@ -71,6 +71,35 @@ def test_the_best_few_are_the_best_few(seed):
         assert len(np.unique(found.sets[0, kept], axis=0)) == kept.sum()
 
 
+@pytest.mark.parametrize("allow_empty", [True, False])
+@pytest.mark.parametrize("n_sets", [1, 4, 20])
+def test_components_of_very_different_weight(n_sets, allow_empty):
+    """As a sharp gate gives them: most weights are beyond what a float can add."""
+    rng = np.random.default_rng(n_sets)
+    for _ in range(60):
+        n_components, n_labels = int(rng.integers(2, 9)), int(rng.integers(2, 10))
+        logits = rng.normal(scale=rng.choice([3.0, 30.0, 100.0]), size=n_components)
+        weights = (logits - logsumexp(logits))[None]
+        odds = rng.normal(-4, rng.choice([2.0, 6.0, 15.0]), size=(1, n_components, n_labels))
+        odds = np.clip(odds, -40, 40)
+        found = most_probable_sets(weights, odds, n_sets=n_sets, allow_empty=allow_empty)
+        sets = all_sets(n_labels)[0 if allow_empty else 1 :]
+        values = np.sort(log_probability(weights[0], odds[0], sets))[::-1][:n_sets]
+        assert found.exact[0]
+        assert allow_empty or found.sets[0, : len(values)].any(axis=1).all()
+        assert found.log_probabilities[0, : len(values)] == pytest.approx(values, rel=1e-9)
+
+
+def test_float32_is_as_good_as_the_same_numbers_in_float64():
+    rng = np.random.default_rng(6)
+    weights, odds = random_mixture(rng, 5, 20, n=50)
+    odds = odds.astype(np.float32)
+    single = most_probable_sets(weights, odds, n_sets=2)
+    double = most_probable_sets(weights, odds.astype(np.float64), n_sets=2)
+    assert np.array_equal(single.sets, double.sets)
+    assert np.array_equal(single.log_probabilities, double.log_probabilities)
+
+
 def test_one_component_is_one_label_at_a_time():
     rng = np.random.default_rng(0)
     odds = rng.normal(size=(300, 1, 40))

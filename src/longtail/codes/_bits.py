@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_positive, check_seed
 from longtail._run import Run
+from longtail._sparse import from_ranked
 from longtail.base import ExtremeClassifier
 from longtail.codes._decode_kernels import best_labels
 from longtail.codes._explanation import CodeExplanation, explain_bits
@@ -114,21 +115,13 @@ class BitClassifier(ExtremeClassifier):
         n_labels = len(self.classes_)
         alone = np.full(n_labels, -1, dtype=np.int64)
         alone[self.hubs_] = self.code_.shape[1] + np.arange(len(self.hubs_))
-        ends, columns, values = [np.zeros(1, dtype=np.int64)], [], []
+        parts = []
         for odds in self._log_odds(X, at_least=2 * k):
             labels = np.empty((len(odds), k), dtype=np.int64)
             scores = np.empty((len(odds), k))
             best_labels(odds, tables.label_ptr, tables.label_bits, alone, labels, scores)
-            taken = labels >= 0
-            ends.append(taken.sum(axis=1))
-            columns.append(labels[taken])
-            values.append(scores[taken])
-        out = sp.csr_array(
-            (np.concatenate(values), np.concatenate(columns), np.cumsum(np.concatenate(ends))),
-            shape=(X.shape[0], n_labels),
-        )
-        out.sort_indices()
-        return out
+            parts.append(from_ranked(labels, scores, n_labels))
+        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0

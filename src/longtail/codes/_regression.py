@@ -190,21 +190,3 @@ class RegressionCode(ExtremeClassifier):
         """The labels (n, L) that `decode` finds in each block of points."""
         parts = self._in_blocks(X, self.weights_, decode)
         return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
-
-
-def as_rows(labels: NDArray[np.int64], values: NDArray[np.float64], n_labels: int) -> sp.csr_array:
-    """A matrix of the labels listed for each row, -1 for none, in ascending order.
-
-    Examples
-    --------
-    >>> as_rows(np.array([[2, 0], [1, -1]]), np.array([[0.9, 0.1], [0.5, 0.0]]), 3).toarray()
-    array([[0.1, 0. , 0.9],
-           [0. , 0.5, 0. ]])
-    """
-    taken = labels >= 0
-    matrix = sp.csr_array(
-        (values[taken], labels[taken], np.concatenate(([0], np.cumsum(taken.sum(axis=1))))),
-        shape=(len(labels), n_labels),
-    )
-    matrix.sort_indices()
-    return matrix

@@ -18,7 +18,8 @@ from sklearn.utils.random import sample_without_replacement
 
 from longtail._checks import check_count, check_share, is_count
 from longtail._run import Run
-from longtail.codes._regression import ProjectedLabels, RegressionCode, as_rows
+from longtail._sparse import from_ranked
+from longtail.codes._regression import ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import (
     best_of,
     count_hits,
@@ -206,7 +207,7 @@ class CompressedSensing(RegressionCode):
         def decode(values: NDArray[np.float64], first: int) -> sp.csr_array:
             labels, coefficients = decoder.sets(decoder.correlations(values))
             kept = np.where(coefficients > 0, labels, -1)[:, 0]
-            return as_rows(kept, np.ones(kept.shape), n_labels)
+            return from_ranked(kept, np.ones(kept.shape), n_labels)
 
         return self._decoded(X, decode)
 
@@ -223,7 +224,7 @@ class CompressedSensing(RegressionCode):
             labels = np.empty((len(values), k), dtype=np.int64)
             best = np.empty((len(values), k))
             best_of(scores, seen, labels, best)
-            return as_rows(labels, best, n_labels)
+            return from_ranked(labels, best, n_labels)
 
         return self._decoded(X, decode)
 

@@ -16,7 +16,8 @@ from scipy.sparse.linalg import LinearOperator, svds
 from threadpoolctl import threadpool_limits
 
 from longtail._run import Run
-from longtail.codes._regression import ProjectedLabels, RegressionCode, as_rows
+from longtail._sparse import from_ranked
+from longtail.codes._regression import ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import best_of
 from longtail.errors import ModelError, ParameterError
 
@@ -140,7 +141,7 @@ class PLST(RegressionCode):
             labels = np.empty((len(values), k), dtype=np.int64)
             scores = np.empty((len(values), k))
             best_of(values @ code + self.means_, seen, labels, scores)
-            return as_rows(labels, scores, len(seen))
+            return from_ranked(labels, scores, len(seen))
 
         return self._decoded(X, decode)
 

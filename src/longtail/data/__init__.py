@@ -1,9 +1,10 @@
-"""Data sets: reading, writing, text features, scaling, splits, a generator, a built-in set."""
+"""Data sets: reading, writing, text features, scaling, splits, generators, a built-in set."""
 
 from longtail.data.api_docs import load_api_docs
 from longtail.data.dataset import Dataset, concatenate
 from longtail.data.generate import make_longtail
 from longtail.data.loading import load, save
+from longtail.data.mixture_data import MIXTURE_COLUMNS, MixtureData, make_mixture
 from longtail.data.mulan import read_mulan, write_mulan
 from longtail.data.recognise import recognise
 from longtail.data.scaling import RowScaler
@@ -27,13 +28,16 @@ from longtail.data.xmc_pair import (
 )
 
 __all__ = [
+    "MIXTURE_COLUMNS",
     "Dataset",
+    "MixtureData",
     "RowScaler",
     "TextFeatures",
     "concatenate",
     "load",
     "load_api_docs",
     "make_longtail",
+    "make_mixture",
     "read_csv",
     "read_filter_pairs",
     "read_jsonl",

@@ -62,7 +62,7 @@ class _Block:
             self.targets[rows, column] = values
             if self.weights is not None:
                 self.weights[:, column] = task.weights(problem)
-            self.w[:, column] = _first_weights(task, problem) if start is None else start[:, column]
+            self.w[:, column] = first_weights(task, problem) if start is None else start[:, column]
         self.lower = np.full(width, -np.inf) if lower is None else lower
         self.z = _scores(task, self.w)
         self.iterations = np.zeros(width, dtype=np.int64)
@@ -248,7 +248,7 @@ def _settle(
     block.keep(~ended)
 
 
-def _first_weights(task: LinearTask, problem: int) -> NDArray[np.float64]:
+def first_weights(task: LinearTask, problem: int) -> NDArray[np.float64]:
     """The warm start, or no features and the bias that fits the share of positives."""
     start = task.start_of(problem)
     if start is not None:

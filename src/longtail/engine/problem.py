@@ -85,6 +85,14 @@ class LinearTask:
         return self.data.astype(np.float32 if largest < 1e6 else np.float64, copy=False)
 
     @cached_property
+    def dense(self) -> NDArray[np.float64]:
+        """X with the constant feature, as a dense array (N, D + 1)."""
+        out = np.full((self.n_points, self.n_features + 1), self.bias)
+        shape = (self.n_points, self.n_features)
+        out[:, :-1] = sp.csr_array((self.data, self.indices, self.indptr), shape=shape).toarray()
+        return out
+
+    @cached_property
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
         """X by columns: indptr, indices, data. O(nnz), once."""
         shape = (self.n_points, self.n_features)

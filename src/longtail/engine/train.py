@@ -16,6 +16,7 @@ from longtail._run import Run
 from longtail.engine._matrix_kernels import scatter_columns
 from longtail.engine._solution import Solution, Stopped
 from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.direct import direct_bytes, solve_direct, suits_direct
 from longtail.engine.dual import dual_bytes, solve_dual
 from longtail.engine.executor import run_threads
 from longtail.engine.newton import newton_bytes, solve_newton
@@ -33,7 +34,10 @@ _L1: dict[str, Solver] = {
 }
 SOLVERS: dict[tuple[str, str], dict[str, Solver]] = {
     ("l2", "squared_hinge"): {"dual": (solve_dual, dual_bytes)},
-    ("l2", "logistic"): {"newton": (solve_newton, newton_bytes)},
+    ("l2", "logistic"): {
+        "newton": (solve_newton, newton_bytes),
+        "direct": (solve_direct, direct_bytes),
+    },
     ("l1", "squared_hinge"): _L1,
     ("l1", "logistic"): _L1,
 }
@@ -124,7 +128,8 @@ def fit_linear(
     solver : str, optional
         Which solver, where there are several: see `SOLVERS`. For the l1 penalty "working_set", the
         fast one, or "proximal_gradient" and "accelerated", which are simple and slow and serve as
-        certificates.
+        certificates. For the l2 penalty and the logistic loss "newton", or "direct", which is the
+        default where the features are few and dense.
     tol : float, optional
         When a problem is solved. For l2, once its objective is proven to be within this relative
         distance of the optimum (default 1e-4); for l1, once no partial derivative misses the
@@ -212,7 +217,7 @@ def fit_linear(
 def _solver(task: LinearTask, wanted: str | None) -> str:
     known = SOLVERS[task.penalty, task.loss]
     if wanted is None:
-        return next(iter(known))
+        return "direct" if "direct" in known and suits_direct(task) else next(iter(known))
     if wanted not in known:
         raise ParameterError(
             f"solver must be one of {', '.join(known)} for the {task.penalty} penalty and the "

@@ -15,13 +15,7 @@ import numpy as np
 from longtail._numba import kernel
 
 CAP = 40.0  # beyond these log-odds a label is as good as certain, and sums stay exact
-
-
-@kernel
-def _log_sigmoid(z):
-    if z >= 0.0:
-        return -np.log1p(np.exp(-z))
-    return z - np.log1p(np.exp(z))
+_NOTHING = 50.0  # a component that is exp(-50) of the best set's probability changes no sum
 
 
 @kernel
@@ -67,29 +61,98 @@ def _longer(vector, size):
 
 
 @kernel
-def _next_label(order, sorted_to, odds):
-    """Bring the label with the next smallest |odds| into its place. O(L)."""
-    best = sorted_to
-    for q in range(sorted_to + 1, order.shape[0]):
-        if abs(odds[order[q]]) < abs(odds[order[best]]):
-            best = q
-    label = order[best]
-    order[best] = order[sorted_to]
-    order[sorted_to] = label
+def _capped(z):
+    return min(max(np.float64(z), -CAP), CAP)
 
 
 @kernel
-def _same(members, n, other, n_labels):
-    """Whether a list of labels and a row of flags are one set."""
+def _survey(odds, likely):
+    """One component: log-probability of no label, of its best set, size of that, least |odds|.
+
+    The labels of the best set are written to `likely`. log(1 + exp(z)) is max(z, 0) + log(1 +
+    exp(-|z|)), and factors of the latter, between 1 and 2, are multiplied before the logarithm.
+    """
+    n_labels = odds.shape[0]
+    gain = losses = 0.0
+    least, at = np.inf, 0
+    size = 0
+    first = 0
+    while first < n_labels:
+        product = 1.0
+        stop = min(first + 512, n_labels)
+        for label in range(first, stop):
+            z = _capped(odds[label])
+            cost = abs(z)
+            product *= 1.0 + np.exp(-cost)
+            if cost < least:
+                least, at = cost, label
+            if z > 0.0:
+                gain += z
+                likely[size] = label
+                size += 1
+        losses += np.log(product)
+        first = stop
+    return -losses - gain, -losses, size, least, at
+
+
+@kernel
+def _next_label(order, costs, place):
+    """Bring the label with the next smallest cost into its place. O(L)."""
+    best = place
+    for q in range(place + 1, costs.shape[0]):
+        if costs[q] < costs[best]:
+            best = q
+    order[best], order[place] = order[place], order[best]
+    costs[best], costs[place] = costs[place], costs[best]
+
+
+@kernel
+def _worth_looking(tops, rests, threshold):
+    """Logarithm of what a set must have from some component if it is to exceed the threshold.
+
+    tops fall, rests[c] = tops[c] + tops[c + 1] + ... A set that has at most x from each component
+    has at most the sum of min(top, x) from all.
+    """
+    if rests[0] <= threshold:
+        return np.inf
+    n = tops.shape[0]
+    for c in range(1, n):
+        x = (threshold - rests[c]) / c
+        if x >= tops[c]:
+            return np.log(x)
+    return np.log(threshold / n)
+
+
+@kernel
+def _members(likely, size, flips, n_flips, members):
+    """The set that differs from the likely labels by the flips; its size."""
     count = 0
-    for label in range(n_labels):
-        count += other[label]
-    if count != n:
-        return False
-    missing = 0
-    for q in range(n):
-        missing += not other[members[q]]
-    return missing == 0
+    for q in range(size):
+        kept = True
+        for f in range(n_flips):
+            if flips[f] == likely[q]:
+                kept = False
+                flips[f] = -1
+        if kept:
+            members[count] = likely[q]
+            count += 1
+    for f in range(n_flips):
+        if flips[f] >= 0:
+            members[count] = flips[f]
+            count += 1
+    return count
+
+
+@kernel
+def _is_known(members, count, sets, n_found):
+    """Whether a list of labels is one of some rows of flags. O(L) a row."""
+    for b in range(n_found):
+        same = np.sum(sets[b]) == count
+        for q in range(count):
+            same = same and sets[b, members[q]]
+        if same:
+            return True
+    return False
 
 
 @kernel
@@ -101,134 +164,150 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
     at, negative if `max_visits` ended the search, so that better sets may have been missed.
 
     Sets are looked at in the order of weight times component probability, over all components at
-    once. Let M be the probability of the B-th best set so far. A set that is better has more than M
-    / K from some component, so the search ends when the next set has no more from its own; and a
-    component is given up when its next set, with all other components at their best, would not do.
+    once. What has not been looked at has no more than the present set from any component, and no
+    more than its best from each: when the sum of these bounds does not exceed the probability of
+    the B-th best set so far, the search ends. This implies both pruning rules of the paper.
     O(K·L) a point, O(K·|set| + log visits) a visit, and O(L) for each label that is flipped.
     """
     n, n_components, n_labels = log_odds.shape
     n_best = sets.shape[1]
-    off, best, top = np.empty(n_components), np.empty(n_components), np.empty(n_components)
+    off, best = np.empty(n_components), np.empty(n_components)
+    tops, rests = np.empty(n_components), np.empty(n_components + 1)
+    least, nearest = np.empty(n_components), np.empty(n_components, np.int64)
+    likely = np.empty((n_components, n_labels), np.int64)
+    n_likely = np.empty(n_components, np.int64)
     order = np.empty((n_components, n_labels), np.int64)
+    costs = np.empty((n_components, n_labels))
     sorted_to = np.empty(n_components, np.int64)
-    given_up = np.empty(n_components, np.bool_)
-    odds = np.empty((n_components, n_labels))
-    flag = np.zeros(n_labels, np.bool_)
-    members = np.empty(n_labels, np.int64)
+    members, flips = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
+    linear = np.empty(n_best)
     room = 1024
     keys, component = np.empty(room), np.empty(room, np.int64)
     last, rest = np.empty(room, np.int64), np.empty(room, np.int64)
     heap = np.empty(room, np.int64)
     for i in range(n):
-        shift = -np.inf
-        for k in range(n_components):
-            all_off = gain = 0.0
-            for label in range(n_labels):
-                z = min(max(log_odds[i, k, label], -CAP), CAP)
-                odds[k, label] = z
-                all_off += _log_sigmoid(-z)
-                if z > 0.0:
-                    gain += z
-                order[k, label] = label
-            off[k] = log_weights[i, k] + all_off
-            best[k] = off[k] + gain
+        heaviest = np.argmax(log_weights[i])
+        sure = -np.inf  # log-probability that the best set has at least
+        for q in range(-1, n_components):
+            k = heaviest if q < 0 else q
+            if q == heaviest:
+                continue
+            if n_best == 1 and log_weights[i, k] < sure - _NOTHING:
+                off[k] = best[k] = -np.inf
+                continue
+            none, whole, n_likely[k], least[k], nearest[k] = _survey(log_odds[i, k], likely[k])
+            off[k] = log_weights[i, k] + none
+            best[k] = log_weights[i, k] + whole
             sorted_to[k] = 0
-            given_up[k] = False
-            shift = max(shift, best[k])
-        everything = 0.0
-        for k in range(n_components):
-            top[k] = np.exp(best[k] - shift)
-            everything += top[k]
+            sure = max(sure, best[k] - (0.0 if allow_empty or n_likely[k] > 0 else least[k]))
+        ranks = np.argsort(-best, kind="mergesort")
+        shift = best[ranks[0]]
+        rests[n_components] = 0.0
+        for r in range(n_components - 1, -1, -1):
+            k = ranks[r]
+            off[k] -= shift
+            best[k] -= shift
+            tops[r] = np.exp(best[k])
+            rests[r] = rests[r + 1] + tops[r]
         n_found = 0
-        for b in range(n_best):
-            log_probabilities[i, b] = -np.inf
-            sets[i, b, :] = False
-        used = size = 0
-        for k in range(n_components):
-            if top[k] > 0.0:
-                if used == room:
+        log_probabilities[i, :] = -np.inf
+        sets[i, :, :] = False
+        threshold, needed = -1.0, -np.inf
+        used = size = root = visited = 0
+        while True:
+            # ---- the next set: a component's best, or the top of the heap
+            is_root = root < n_components and tops[root] > 0.0
+            if is_root and size > 0:
+                is_root = best[ranks[root]] >= keys[heap[0]]
+            if is_root:
+                if used + 3 > room:
                     room *= 2
                     keys, component = _longer(keys, room), _longer(component, room)
                     last, rest, heap = _longer(last, room), _longer(rest, room), _longer(heap, room)
-                keys[used], component[used] = best[k] - shift, k
-                last[used] = rest[used] = -1
-                _push(heap, size, keys, used)
+                node = used
                 used += 1
-                size += 1
-        visited = 0
-        while size > 0:
-            threshold = 0.0  # M, over exp(shift)
-            if n_found == n_best:
-                threshold = np.exp(log_probabilities[i, n_best - 1] - shift)
-            node = _pop(heap, size, keys)
-            size -= 1
-            k = component[node]
-            own = np.exp(keys[node])
-            if n_found == n_best and own * n_components <= threshold:
+                k = ranks[root]
+                root += 1
+                keys[node], component[node] = best[k], k
+                last[node] = rest[node] = -1
+            elif size > 0:
+                node = _pop(heap, size, keys)
+                size -= 1
+                k = component[node]
+            else:
                 break
-            if given_up[k]:
-                continue
-            if n_found == n_best and own + (everything - top[k]) <= threshold:
-                given_up[k] = True
-                continue
+            key = keys[node]
+            if key <= needed:
+                break
             if visited == max_visits:
                 visited = -visited
                 break
             visited += 1
-            # ---- the set: the component's best with some labels flipped
-            for label in range(n_labels):
-                flag[label] = odds[k, label] > 0.0
+            # ---- its probability, unless it cannot be among the best
+            n_flips = 0
             at = node
             while at >= 0 and last[at] >= 0:
-                label = order[k, last[at]]
-                flag[label] = not flag[label]
+                flips[n_flips] = order[k, last[at]]
+                n_flips += 1
                 at = rest[at]
-            count = 0
-            for label in range(n_labels):
-                if flag[label]:
-                    members[count] = label
-                    count += 1
-            if count > 0 or allow_empty:
-                p = 0.0
-                for m in range(n_components):
-                    value = off[m] - shift
+            count = _members(likely[k], n_likely[k], flips, n_flips, members)
+            own = np.exp(key)
+            p = own
+            hopeless = count == 0 and not allow_empty
+            for r in range(n_components):
+                if hopeless or p + min(rests[r], (n_components - r) * own) <= threshold:
+                    hopeless = True
+                    break
+                m = ranks[r]
+                if m != k:
+                    value = off[m]
                     for q in range(count):
-                        value += odds[m, members[q]]
+                        value += _capped(log_odds[i, m, members[q]])
                     p += np.exp(value)
-                value = np.log(p) + shift
-                known = False
-                for b in range(n_found):
-                    if _same(members, count, sets[i, b], n_labels):
-                        known = True
-                if not known and (n_found < n_best or value > log_probabilities[i, n_best - 1]):
-                    b = min(n_found, n_best - 1)
-                    while b > 0 and log_probabilities[i, b - 1] < value:
-                        log_probabilities[i, b] = log_probabilities[i, b - 1]
-                        sets[i, b, :] = sets[i, b - 1]
-                        b -= 1
-                    log_probabilities[i, b] = value
-                    sets[i, b, :] = flag
-                    n_found = min(n_found + 1, n_best)
+            if not hopeless and p > threshold and not _is_known(members, count, sets[i], n_found):
+                value = shift + (np.log(p) if p > 0.0 else key)
+                b = min(n_found, n_best - 1)
+                while b > 0 and log_probabilities[i, b - 1] < value:
+                    log_probabilities[i, b] = log_probabilities[i, b - 1]
+                    linear[b] = linear[b - 1]
+                    sets[i, b, :] = sets[i, b - 1]
+                    b -= 1
+                log_probabilities[i, b] = value
+                linear[b] = p
+                sets[i, b, :] = False
+                for q in range(count):
+                    sets[i, b, members[q]] = True
+                n_found = min(n_found + 1, n_best)
+                if n_found == n_best:
+                    threshold = linear[n_best - 1]
+                    needed = _worth_looking(tops, rests, threshold)
             # ---- those that come after it
             after = last[node] + 1
-            if after < n_labels:
-                if sorted_to[k] <= after:
-                    _next_label(order[k], after, odds[k])
-                    sorted_to[k] = after + 1
-                if used + 2 > room:
-                    room *= 2
-                    keys, component = _longer(keys, room), _longer(component, room)
-                    last, rest, heap = _longer(last, room), _longer(rest, room), _longer(heap, room)
-                cost = abs(odds[k, order[k, after]])
-                keys[used], component[used] = keys[node] - cost, k
-                last[used], rest[used] = after, node
-                _push(heap, size, keys, used)
-                used += 1
-                size += 1
-                if last[node] >= 0:
-                    keys[used] = keys[node] - cost + abs(odds[k, order[k, last[node]]])
-                    component[used] = k
-                    last[used], rest[used] = after, rest[node]
+            if after == n_labels or (after == 0 and key - least[k] <= needed):
+                continue
+            if sorted_to[k] == 0:
+                for label in range(n_labels):
+                    order[k, label] = label
+                    costs[k, label] = abs(_capped(log_odds[i, k, label]))
+                order[k, 0], order[k, nearest[k]] = nearest[k], 0
+                costs[k, 0], costs[k, nearest[k]] = least[k], costs[k, 0]
+                sorted_to[k] = 1
+            if sorted_to[k] == after:
+                _next_label(order[k], costs[k], after)
+                sorted_to[k] += 1
+            if used + 3 > room:
+                room *= 2
+                keys, component = _longer(keys, room), _longer(component, room)
+                last, rest, heap = _longer(last, room), _longer(rest, room), _longer(heap, room)
+            for replaces in range(2):
+                following = key - costs[k, after]
+                if replaces:
+                    if last[node] < 0:
+                        break
+                    following += costs[k, last[node]]
+                if following > needed:
+                    keys[used], component[used] = following, k
+                    last[used], rest[used] = after, rest[node] if replaces else node
                     _push(heap, size, keys, used)
                     used += 1
                     size += 1

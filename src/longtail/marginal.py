@@ -1,0 +1,137 @@
+"""Classifiers that know the joint distribution of a point's labels: what those share.
+
+Such a classifier says of a block of points which set it commits to and how probable each label is;
+top-k lists, probabilities and threads are done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._sparse import from_ranked, ranked
+from longtail.base import ExtremeClassifier
+from longtail.engine.executor import run_threads
+from longtail.errors import ParameterError
+
+LARGEST = 40.0
+"""Log-odds of a label that is certain."""
+
+Result = TypeVar("Result")
+
+
+class MarginalClassifier(ExtremeClassifier):
+    """Base of the classifiers that model the labels of a point together.
+
+    Subclasses say in `_sets_of` which label sets a block of points gets, in `_scores_of` the
+    log-odds of each label's marginal probability, and in `_block_rows` how many points a block may
+    have. They store `n_jobs`.
+    """
+
+    n_jobs: int | None
+
+    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+        """The label sets (n, L) of a block whose first row has this number."""
+        raise NotImplementedError
+
+    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+        """The log-odds (n, L) of the labels of a block, finite."""
+        raise NotImplementedError
+
+    def _block_rows(self) -> int:
+        """Points a block; it must not depend on the number of threads."""
+        raise NotImplementedError
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._stacked(X, lambda x, first: sp.csr_array(self._sets_of(x, first), dtype=float))
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        n_labels = len(self.classes_)
+        return self._stacked(
+            X, lambda x, first: from_ranked(*ranked(self._scores_of(x, first), k), n_labels)
+        )
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
+        """The marginal probability of each label; the class says how it is found.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        threshold : float
+            Smaller probabilities are left out of a sparse answer.
+
+        Returns
+        -------
+        csr_array of shape (n, L)
+            If Y was sparse or names: the probabilities of at least `threshold`.
+        array of shape (n, L)
+            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
+            each row adds up to one.
+        """
+        check_is_fitted(self)
+        if not 0 <= threshold < 1:
+            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
+        rows = self._checked(X, reset=False)
+        if self.label_kind_ in ("dense", "multiclass"):
+            proba = np.concatenate(
+                self._in_blocks(rows, lambda x, first: expit(self._scores_of(x, first)))
+            )
+            if self.label_kind_ == "multiclass":
+                total = proba.sum(axis=1, keepdims=True)
+                proba /= np.where(total > 0, total, 1.0)
+            return proba
+        lowest = -np.inf if threshold == 0 else float(logit(threshold))
+
+        def likely(x: sp.csr_array, first: int) -> sp.csr_array:
+            scores = self._scores_of(x, first)
+            where = np.nonzero(scores >= lowest)
+            return sp.csr_array((expit(scores[where]), where), shape=scores.shape)
+
+        return self._stacked(rows, likely)
+
+    # ---- blocks of points --------------------------------------------------------------------
+
+    def _stacked(
+        self, X: sp.csr_array, work: Callable[[sp.csr_array, int], sp.csr_array]
+    ) -> sp.csr_array:
+        parts = self._in_blocks(X, work)
+        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+
+    def _in_blocks(
+        self, X: sp.csr_array, work: Callable[[sp.csr_array, int], Result]
+    ) -> list[Result]:
+        """What `work` makes of each block and the number of its first row, in order, on threads."""
+        size = self._block_rows()
+        found: dict[int, Result] = {}
+        starts = range(0, max(X.shape[0], 1), size)
+        if len(starts) == 1:
+            return [work(X, 0)]
+        run_threads(
+            lambda first, stop: work(X[first : first + size], first), starts, n_jobs=self.n_jobs,
+            done=found.__setitem__,
+        )  # fmt: skip
+        return [found[first] for first in starts]
+
+
+def log_odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log-odds of probabilities, within ±40.
+
+    Examples
+    --------
+    >>> log_odds_of(np.array([0.5, 1.0])).tolist()
+    [0.0, 40.0]
+    """
+    least = 1.0 / (1.0 + np.exp(LARGEST))
+    on, off = np.maximum(probabilities, least), np.maximum(1.0 - probabilities, least)
+    return np.clip(np.log(on) - np.log(off), -LARGEST, LARGEST)

@@ -1,0 +1,209 @@
+"""LightGBM as a grower of trees: derivatives in, plain arrays out.
+
+Only here is LightGBM known. X is binned once; a grower then takes first and second derivatives of
+any objective, by the scores of several outputs at some of the rows, and fits one tree an output to
+the Newton step. Nothing of LightGBM's is kept once the trees are taken.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._checks import check_count, check_not_negative, check_positive
+from longtail.errors import MissingExtraError, ParameterError
+from longtail.mixtures.trees import Tree
+
+HALVINGS = 30  # of a step that would raise the objective, before it is given up
+
+FIXED = {
+    "verbosity": -1,
+    "num_threads": 1,  # threads are ours, over components and labels
+    "deterministic": True,
+    "force_col_wise": True,
+    "use_missing": False,
+    "zero_as_missing": False,
+    "feature_pre_filter": False,
+    "min_data_in_bin": 1,
+    "objective": "none",
+    "metric": "none",
+}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How trees are grown; see `BoostedGate` for the meaning of each."""
+
+    leaves: int
+    shrinkage: float
+    min_points: int
+    min_curvature: float
+    l2: float
+    max_bins: int
+
+    def __post_init__(self) -> None:
+        check_count(leaves=self.leaves, min_points=self.min_points, max_bins=self.max_bins)
+        for name in ("leaves", "max_bins"):
+            if getattr(self, name) < 2:
+                raise ParameterError(f"{name} must be at least 2, not {getattr(self, name)!r}.")
+        check_positive(shrinkage=self.shrinkage)
+        check_not_negative(min_curvature=self.min_curvature, l2=self.l2)
+
+    def parameters(self) -> dict[str, Any]:
+        """What LightGBM calls them."""
+        return {
+            "num_leaves": self.leaves,
+            "learning_rate": self.shrinkage,
+            "min_data_in_leaf": self.min_points,
+            "min_sum_hessian_in_leaf": self.min_curvature,
+            "lambda_l2": self.l2,
+        }
+
+
+@dataclass(frozen=True)
+class Bins:
+    """X as LightGBM sees it: the columns that can be split at all, cut into bins.
+
+    `dataset` is None if there are no such columns.
+    """
+
+    dataset: Any
+    columns: NDArray[np.int32]
+    n_points: int
+
+
+_known: dict[tuple[int, int, int], tuple[weakref.ref[Any], Bins]] = {}
+
+
+def bins_of(X: sp.csr_array, growth: Growth) -> Bins:
+    """X in bins: made once for a matrix, shared, and kept as long as the matrix lives. O(nnz).
+
+    A column with fewer entries than a leaf needs points cannot be split, and is left out.
+    """
+    key = (id(X), growth.max_bins, growth.min_points)
+    if key in _known and _known[key][0]() is X:
+        return _known[key][1]
+    lightgbm = _lightgbm()
+    stored = np.bincount(X.indices, minlength=X.shape[1])
+    columns = np.flatnonzero(stored >= growth.min_points).astype(np.int32)
+    dataset = None
+    if len(columns):
+        dataset = lightgbm.Dataset(
+            sp.csr_matrix(X[:, columns]),
+            label=np.zeros(X.shape[0]),
+            params=FIXED | {"max_bin": growth.max_bins},
+        ).construct()
+    bins = Bins(dataset, columns, X.shape[0])
+    _known[key] = weakref.ref(X, lambda _: _known.pop(key, None)), bins
+    return bins
+
+
+class Grower:
+    """Trees of several outputs on some rows (None: all), step by step.
+
+    Making one costs O(columns), as LightGBM lays out its histograms; a step O(rows·columns) an
+    output for dense X, and O(entries) for sparse.
+    """
+
+    def __init__(
+        self, bins: Bins, rows: NDArray[np.int32] | None, n_outputs: int, growth: Growth
+    ) -> None:
+        every_row = rows is None or len(rows) == bins.n_points
+        dataset = bins.dataset if every_row else bins.dataset.subset(rows)
+        self.bins = bins
+        self.n_outputs = n_outputs
+        self.booster = _quiet_booster()(
+            FIXED | growth.parameters() | {"max_bin": growth.max_bins, "num_class": n_outputs},
+            train_set=dataset,
+        )
+        self._said = np.zeros((bins.n_points if rows is None else len(rows), n_outputs))
+        self._scales: list[NDArray[np.float64]] = []
+
+    def grow(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One tree an output; returns what they say of the rows, (n, outputs)."""
+        if self.n_outputs == 1:
+            first, second = first.ravel(), second.ravel()
+        self.booster.reset_parameter({})  # LightGBM's silence is a thread's own
+        self.booster.update(fobj=lambda *_: (first, second))
+        heard: list[NDArray[np.float64]] = []
+
+        def listen(scores: NDArray[np.float64], _: Any) -> tuple[str, float, bool]:
+            heard.append(np.array(scores, dtype=np.float64).reshape(self._said.shape, order="F"))
+            return "", 0.0, False
+
+        self.booster.eval_train(feval=listen)
+        step = heard[0] - self._said
+        self._said = heard[0]
+        return step
+
+    def scale(self, factors: NDArray[np.float64]) -> None:
+        """Multiply the trees of the last step by a factor each."""
+        self._scales.append(factors)
+
+    def trees(self, outputs: NDArray[np.int64]) -> list[Tree]:
+        """The trees that have a split and a factor above zero, with outputs and columns renamed."""
+        trees = []
+        for t, block in enumerate(self.booster.model_to_string().split("\nTree=")[1:]):
+            lines = dict(line.partition("=")[::2] for line in block.split("\n"))
+            step, output = divmod(t, self.n_outputs)
+            if int(lines["num_leaves"]) < 2 or self._scales[step][output] == 0:
+                continue
+            trees.append(
+                Tree(
+                    output=int(outputs[output]),
+                    feature=self.bins.columns[np.array(lines["split_feature"].split(), np.int32)],
+                    threshold=np.array(lines["threshold"].split(), np.float64),
+                    left=np.array(lines["left_child"].split(), np.int32),
+                    right=np.array(lines["right_child"].split(), np.int32),
+                    value=self._scales[step][output]
+                    * np.array(lines["leaf_value"].split(), np.float64),
+                )
+            )
+        return trees
+
+
+def harmless(
+    objective: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    scores: NDArray[np.float64],
+    step: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Factors on a step, halved from 1 until it does not raise the objective; 0 if none will do.
+
+    The objective takes scores and gives one number for all columns, or one for each.
+    """
+    before = objective(scores)
+    scale = np.ones(len(before))
+    for _ in range(HALVINGS):
+        worse = ~(objective(scores + scale * step) <= before)
+        if not worse.any():
+            return scale
+        scale[worse] /= 2.0
+    scale[~(objective(scores + scale * step) <= before)] = 0.0
+    return scale
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError:
+        raise MissingExtraError("Boosted mixtures", package="lightgbm", extra="boost") from None
+    return lightgbm
+
+
+@cache
+def _quiet_booster() -> type[Any]:
+    """LightGBM's booster, which forgets to be quiet and on one thread when parameters are reset."""
+    booster: Any = _lightgbm().Booster
+
+    class QuietBooster(booster):
+        def reset_parameter(self, params: dict[str, Any]) -> Any:
+            return super().reset_parameter(params | {"verbosity": -1, "num_threads": 1})
+
+    return QuietBooster

@@ -1,0 +1,175 @@
+"""Bernoulli mixtures: the distribution of label sets alone, without features.
+
+p(y) = Σ_k π_k Π_l Ber(y_l; μ_kl), fitted by expectation maximisation (Bishop, Pattern Recognition
+and Machine Learning, section 9.3.3). A conditional mixture starts from the responsibilities of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from longtail._checks import check_count, check_seed
+from longtail.labels import encode_labels
+
+SMOOTHING = 0.1  # points with and without each label that are added to every component
+SEED_SHARE = (0.3, 0.9)  # of a starting component that is its seed; the rest is the average
+
+
+@dataclass(frozen=True)
+class BernoulliMixture:
+    """A fitted mixture.
+
+    Attributes
+    ----------
+    log_weights : array of shape (K,)
+        Logarithms of π.
+    log_odds : array of shape (K, L)
+        Of μ.
+    log_likelihood : float
+        Of the label sets that it was fitted to.
+    rounds : int
+        Rounds of expectation maximisation.
+    """
+
+    log_weights: NDArray[np.float64]
+    log_odds: NDArray[np.float64]
+    log_likelihood: float
+    rounds: int
+
+    def responsibilities(self, Y: Any) -> NDArray[np.float64]:
+        """How probable each component is for each label set, (n, K). O(K·(nnz(Y) + n))."""
+        logs = _joint_logs(sp.csr_array(Y), self.log_weights, self.log_odds)
+        return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def fit_bernoulli_mixture(
+    Y: Any,
+    n_components: int,
+    *,
+    n_starts: int = 10,
+    max_rounds: int = 100,
+    tol: float = 1e-5,
+    random_state: int = 0,
+) -> BernoulliMixture:
+    """Fit a mixture of independent labels to label sets, from several starts; the best is kept.
+
+    Parameters
+    ----------
+    Y : array, sparse matrix or sequence of label collections
+        The label sets.
+    n_components : int
+        K. More than there are distinct sets is no error: with features, components of the same
+        labels may still differ.
+    n_starts : int
+        Random starts: K sets, drawn by how often they occur and different as far as there are
+        enough, are the first components, blended with the average of all by random shares.
+    max_rounds : int
+        Limit on rounds of each start.
+    tol : float
+        A start ends when the log-likelihood rises by less than this share of itself.
+    random_state : int
+        Seed.
+
+    Notes
+    -----
+    Equal sets are counted, not repeated: O(K·nnz of the distinct sets) a round. Every component has
+    a tenth of a point with and one without each label added to it, so that no odds are infinite.
+
+    Examples
+    --------
+    >>> Y = np.array([[1, 1, 0]] * 5 + [[0, 0, 1]] * 5)
+    >>> mixture = fit_bernoulli_mixture(Y, 2, n_starts=2)
+    >>> shares = mixture.responsibilities(Y)
+    >>> bool(abs(shares[0] - shares[-1]).min() > 0.9)
+    True
+    """
+    check_count(n_components=n_components, n_starts=n_starts, max_rounds=max_rounds)
+    check_seed(random_state)
+    sets, counts, _ = distinct_sets(encode_labels(Y).matrix)
+    draw = np.random.default_rng(random_state)
+    best: BernoulliMixture | None = None
+    for _ in range(n_starts):
+        found = _one_start(sets, counts, n_components, max_rounds, tol, draw)
+        if best is None or found.log_likelihood > best.log_likelihood:
+            best = found
+    assert best is not None
+    return best
+
+
+def distinct_sets(
+    Y: sp.csr_array,
+) -> tuple[sp.csr_array, NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct rows of a label matrix, how often each occurs, and which one each row is.
+
+    O(nnz(Y)). The sets are in the order in which they first occur.
+
+    Examples
+    --------
+    >>> sets, counts, of_row = distinct_sets(sp.csr_array([[1, 0], [0, 1], [1, 0]]))
+    >>> sets.toarray().tolist(), counts.tolist(), of_row.tolist()
+    ([[1, 0], [0, 1]], [2, 1], [0, 1, 0])
+    """
+    matrix = sp.csr_array(Y)
+    matrix.sort_indices()
+    indices = np.ascontiguousarray(matrix.indices, dtype=np.int64)
+    number: dict[bytes, int] = {}
+    of_row = np.empty(matrix.shape[0], dtype=np.int64)
+    first = []
+    for row, (start, end) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
+        at = number.setdefault(indices[start:end].tobytes(), len(number))
+        if at == len(first):
+            first.append(row)
+        of_row[row] = at
+    return sp.csr_array(matrix[first]), np.bincount(of_row, minlength=len(first)), of_row
+
+
+def _one_start(
+    sets: sp.csr_array,
+    counts: NDArray[np.int64],
+    n_components: int,
+    max_rounds: int,
+    tol: float,
+    draw: np.random.Generator,
+) -> BernoulliMixture:
+    ones = sets.astype(np.float64)
+    total = float(counts.sum())
+    average = (counts @ ones) / total
+    seeds = draw.choice(
+        len(counts), min(n_components, len(counts)), replace=False, p=counts / total
+    )
+    more = draw.choice(len(counts), n_components - len(seeds), p=counts / total)
+    share = draw.uniform(*SEED_SHARE, (n_components, 1))
+    means = share * ones[np.append(seeds, more)].toarray() + (1 - share) * average
+    means = (means * total / n_components + SMOOTHING) / (total / n_components + 2 * SMOOTHING)
+    log_odds = np.log(means) - np.log1p(-means)
+    log_weights = np.full(n_components, -np.log(n_components))
+    before = -np.inf
+    rounds = 0
+    while rounds < max_rounds:
+        rounds += 1
+        logs = _joint_logs(ones, log_weights, log_odds)
+        of_set = logsumexp(logs, axis=1)
+        likelihood = float(counts @ of_set)
+        if likelihood - before <= tol * abs(likelihood):
+            break
+        before = likelihood
+        shares = np.exp(logs - of_set[:, None]) * counts[:, None]
+        weight = shares.sum(axis=0)
+        on = np.asarray((ones.T @ shares).T)
+        log_odds = np.log(on + SMOOTHING) - np.log(np.maximum(weight[:, None] - on, 0) + SMOOTHING)
+        log_weights = np.log(np.maximum(weight, 1e-300) / total)
+    return BernoulliMixture(log_weights, log_odds, likelihood, rounds)
+
+
+def _joint_logs(
+    Y: sp.csr_array, log_weights: NDArray[np.float64], log_odds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """log π_k + log p(y | k) of each row and component."""
+    off = -np.logaddexp(0.0, log_odds).sum(axis=1)
+    return np.asarray(Y @ log_odds.T) + (log_weights + off)

@@ -1,0 +1,422 @@
+"""Conditional Bernoulli mixtures: the joint distribution of all labels as a mixture.
+
+Li, Wang, Pavlu & Aslam, Conditional Bernoulli Mixtures for Multi-Label Classification, ICML 2016,
+and its supplement.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, get_args
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._checks import check_count, check_not_negative, check_positive, check_seed
+from longtail._run import Run
+from longtail._sparse import ranked
+from longtail.engine.executor import thread_count
+from longtail.errors import ModelError, ParameterError
+from longtail.marginal import MarginalClassifier, log_odds_of
+from longtail.mixtures.bernoulli import fit_bernoulli_mixture
+from longtail.mixtures.boosting import BoostedExperts, BoostedGate
+from longtail.mixtures.decoding import most_probable_sets
+from longtail.mixtures.em import Experts, Gate, block_size, maximise
+from longtail.mixtures.explanation import MixtureExplanation
+from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.targets import (
+    Target,
+    Way,
+    above_threshold,
+    best_threshold,
+    label_correlations,
+    marginals,
+    optimal_sets,
+)
+
+Learner = Literal["logistic", "boosting"]
+GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
+EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
+ALIVE = 0.5  # points that a component needs to be kept
+MOST = 2**22  # labels times components
+SHOWN = 4  # components of an explanation
+LIKELY = 0.05  # probability from which on an explanation shows a label
+
+_PARTS: WeakKeyDictionary[Any, tuple[Any, Gate, Experts]] = WeakKeyDictionary()
+"""Gate and experts of each classifier, made from its arrays once."""
+
+
+class ConditionalBernoulliMixture(MarginalClassifier):
+    """Conditional Bernoulli mixture: p(y | x) = Σ_k π_k(x) Π_l Ber(y_l; b_kl(x)).
+
+    A gate divides the points among K components; within a component the labels are independent, so
+    that dependencies between labels are those between components. Both are trained together by
+    expectation maximisation. The most probable label set is found exactly.
+
+    Parameters
+    ----------
+    n_components : int
+        K. One is binary relevance; more than there are distinct label sets is no error, since
+        components of the same labels may differ in where they apply. Components that lose all
+        their points in training are dropped.
+    experts : {"logistic", "boosting"}
+        What predicts a label within a component: logistic regression, or gradient-boosted trees
+        (needs LightGBM to train).
+    gate : {"logistic", "boosting"}, optional
+        What weighs the components; by default as `experts`.
+    C : float
+        Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the variance
+        of the paper's Gaussian prior.
+    leaves, shrinkage, n_trees : int, float, int
+        Of the boosted trees: leaves of a tree, factor on what it says, trees added a round.
+    target : {"subset", "hamming", "f1", "jaccard"}
+        The measure for which `predict` gives the best set; see Notes.
+    decoding : {"joint", "threshold", "sample"}
+        How that set is found: from the joint distribution; as the labels above a threshold ("f1",
+        "jaccard"); or from sets drawn at random.
+    max_rounds : int
+        Limit on rounds of expectation maximisation.
+    tol : float
+        Training ends when a round lowers the bound by less than this share.
+    validation : float
+        Share of the rows held out, 0 for none: training ends when their likelihood no longer rises,
+        the best round is kept, and the threshold of `decoding="threshold"` is chosen on them.
+    n_starts : int
+        Random starts of the Bernoulli mixture of the label sets that training starts from.
+    random_state : int
+        Of these starts, the held-out rows and the samples.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    n_components_ : int
+        Components that are left.
+    gate_, experts_ : dict of arrays
+        What gate and experts have learned.
+    bound_, loss_, held_out_loss_ : arrays, one entry a round
+        The bound (7) with the penalties, the negative log-likelihood a training point, and a
+        held-out point.
+    n_iter_ : int
+        Rounds.
+    empty_sets_ : bool
+        Whether the training set has points without labels; only then is the empty set predicted.
+    threshold_ : float
+        Of `decoding="threshold"`.
+
+    Notes
+    -----
+    A round costs an E step, O(N·K·L), and an M step: the gate, O(nnz(X)·K) a step, and for each
+    component a weighted binary problem for each label on the points that it is responsible for.
+    Points of which a component has less than a thousandth do not count for it, and the labels that
+    are constant among its points share one problem. Predicting a point costs the log-odds, O(K·L)
+    products with x, and a search that looks at a few sets for each component that matters.
+
+    For target "hamming" the labels with a marginal probability above one half are best, for "f1"
+    the set with the highest expectation is found exactly, for "jaccard" by a search. Scores of
+    `predict_topk` are log-odds of the marginal probabilities.
+
+    Examples
+    --------
+    >>> from longtail.mixtures import ConditionalBernoulliMixture
+    >>> X = [[1, 0], [1, 0], [0, 1], [0, 1], [1, 0], [0, 1]] * 5
+    >>> Y = [["sea", "sun"], ["sea", "sun"], ["snow"], ["snow"], ["fog"], ["snow"]] * 5
+    >>> model = ConditionalBernoulliMixture(n_components=3, C=10).fit(X, Y)
+    >>> model.predict([[1, 0], [0, 1]])
+    [('sea', 'sun'), ('snow',)]
+    """
+
+    method: ClassVar[str] = "cbm"
+    paper: ClassVar[str] = "Li et al. 2016"
+
+    gate_: dict[str, Any]
+    experts_: dict[str, Any]
+    n_components_: int
+    n_iter_: int
+    empty_sets_: bool
+    threshold_: float
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 20,
+        experts: Learner = "logistic",
+        gate: Learner | None = None,
+        C: float = 1.0,
+        leaves: int = 5,
+        shrinkage: float = 0.1,
+        n_trees: int = 5,
+        target: Target = "subset",
+        decoding: Way = "joint",
+        max_rounds: int = 20,
+        tol: float = 1e-3,
+        validation: float = 0.0,
+        n_starts: int = 10,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.experts = experts
+        self.gate = gate
+        self.C = C
+        self.leaves = leaves
+        self.shrinkage = shrinkage
+        self.n_trees = n_trees
+        self.target = target
+        self.decoding = decoding
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.validation = validation
+        self.n_starts = n_starts
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- training ----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_count(
+            n_components=self.n_components, leaves=self.leaves, n_trees=self.n_trees,
+            max_rounds=self.max_rounds, n_starts=self.n_starts,
+        )  # fmt: skip
+        check_positive(C=self.C, shrinkage=self.shrinkage)
+        check_not_negative(tol=self.tol, validation=self.validation)
+        check_seed(self.random_state)
+        thread_count(self.n_jobs)
+        for name, value in (("experts", self.experts), ("gate", self._gate_kind)):
+            if value not in get_args(Learner):
+                raise ParameterError(f"{name} must be 'logistic' or 'boosting', not {value!r}.")
+        if self.target not in get_args(Target):
+            raise ParameterError(
+                f"target must be one of {', '.join(get_args(Target))}, not {self.target!r}."
+            )
+        if self.decoding not in get_args(Way):
+            raise ParameterError(
+                f"decoding must be one of {', '.join(get_args(Way))}, not {self.decoding!r}."
+            )
+        if self.decoding == "threshold" and self.target not in ("f1", "jaccard"):
+            raise ParameterError(
+                f"decoding='threshold' is for the targets 'f1' and 'jaccard', not {self.target!r}."
+            )
+        if not self.validation < 1:
+            raise ParameterError(f"validation must be a share below 1, not {self.validation!r}.")
+
+    @property
+    def _gate_kind(self) -> str:
+        return self.experts if self.gate is None else self.gate
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        n, n_labels = Y.shape
+        size = min(self.n_components, n)
+        if size * n_labels > MOST:
+            raise ParameterError(
+                f"{size} components of {n_labels} labels are {size * n_labels} experts, more than "
+                f"{MOST}; take fewer components, or a method for so many labels, such as proxml."
+            )
+        self.empty_sets_ = bool((np.diff(Y.indptr) == 0).any())
+        held_out, train = self._parted(n)
+        rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
+        start = fit_bernoulli_mixture(
+            labels, size, n_starts=self.n_starts, random_state=self.random_state
+        )
+        gate, experts = self._new_parts(size, n_labels)
+        unseen = None if held_out is None else (X[held_out], sp.csr_array(Y[held_out]))
+        gate, experts, shares, history = maximise(
+            gate, experts, rows, labels, start.responsibilities(labels), max_rounds=self.max_rounds,
+            tol=self.tol, held_out=unseen, n_jobs=self.n_jobs, run=run,
+        )  # fmt: skip
+        alive = np.flatnonzero(shares.sum(axis=0) >= min(ALIVE, len(labels.indptr) / 2 / size))
+        if len(alive) < size:
+            gate.keep(alive)
+            experts.keep(alive)
+        self.n_components_ = len(alive)
+        self.gate_, self.experts_ = gate.to_arrays(), experts.to_arrays()
+        self.bound_, self.loss_ = np.array(history.bound), np.array(history.loss)
+        self.held_out_loss_ = np.array(history.held_out)
+        self.n_iter_ = len(history.bound)
+        self.threshold_ = 0.5
+        if self.decoding == "threshold":
+            self.threshold_ = self._chosen_threshold(*(unseen or (rows, labels)))
+
+    def _parted(self, n: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+        """Rows held out, if any, and the others."""
+        number = int(self.validation * n)
+        order = np.random.default_rng(self.random_state).permutation(n)
+        if not 0 < number < n:
+            return None, order
+        return np.sort(order[:number]), np.sort(order[number:])
+
+    def _new_parts(self, size: int, n_labels: int) -> tuple[Gate, Experts]:
+        settings = {
+            "logistic": {"C": self.C, "n_jobs": self.n_jobs},
+            "boosting": {
+                "leaves": self.leaves, "shrinkage": self.shrinkage, "n_trees": self.n_trees,
+                "n_jobs": self.n_jobs,
+            },
+        }  # fmt: skip
+        kind = self._gate_kind
+        gate = GATES[kind](size, **settings[kind])
+        return gate, EXPERTS[self.experts](size, n_labels, **settings[self.experts])
+
+    def _chosen_threshold(self, X: sp.csr_array, Y: sp.csr_array) -> float:
+        gate, experts = self._mixture()
+        rows = block_size(self.n_components_, Y.shape[1])
+        chances = np.concatenate(
+            [
+                marginals(gate.log_weights(part), experts.log_odds(part))
+                for part in (X[at : at + rows] for at in range(0, X.shape[0], rows))
+            ]
+        )
+        return best_threshold(chances, Y, self.target, allow_empty=self.empty_sets_)[0]
+
+    # ---- prediction --------------------------------------------------------------------------
+
+    def _mixture(self) -> tuple[Gate, Experts]:
+        found = _PARTS.get(self)
+        if found is None or found[0] is not self.experts_:
+            gate = GATES[self._gate_kind].from_arrays(self.gate_)
+            experts = EXPERTS[self.experts].from_arrays(self.experts_)
+            found = _PARTS[self] = (self.experts_, gate, experts)
+        return found[1], found[2]
+
+    def _point_mixtures(self, X: sp.csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        gate, experts = self._mixture()
+        return gate.log_weights(X), experts.log_odds(X)
+
+    def _block_rows(self) -> int:
+        return block_size(self.n_components_, len(self.classes_))
+
+    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+        weights, odds = self._point_mixtures(X)
+        if self.decoding == "threshold":
+            return above_threshold(
+                marginals(weights, odds), self.threshold_, allow_empty=self.empty_sets_
+            )
+        return optimal_sets(
+            weights, odds, target=self.target, way=self.decoding, allow_empty=self.empty_sets_,
+            random_state=self.random_state, first_row=first,
+        )  # fmt: skip
+
+    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+        return log_odds_of(marginals(*self._point_mixtures(X)))
+
+    def predict_sets(self, X: Any, n_sets: int = 5) -> list[list[tuple[tuple[Any, ...], float]]]:
+        """The most probable label sets of every row, with their probabilities, exactly.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        n_sets : int
+            Sets a row.
+
+        Returns
+        -------
+        list of lists of (tuple of label names, probability)
+            The most probable set first.
+        """
+        check_is_fitted(self)
+        check_count(n_sets=n_sets)
+        rows = self._checked(X, reset=False)
+
+        def likely(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
+            found = most_probable_sets(
+                *self._point_mixtures(x), n_sets=n_sets, allow_empty=self.empty_sets_
+            )
+            return [
+                [
+                    (tuple(self.classes_[members].tolist()), float(np.exp(log)))
+                    for members, log in zip(sets, logs, strict=True)
+                    if np.isfinite(log)
+                ]
+                for sets, logs in zip(found.sets, found.log_probabilities, strict=True)
+            ]
+
+        return [point for block in self._in_blocks(rows, likely) for point in block]
+
+    # ---- why ---------------------------------------------------------------------------------
+
+    def explain(
+        self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
+    ) -> MixtureExplanation:
+        """Why a point gets its labels: components, correlations, sets; and one label's features.
+
+        Parameters
+        ----------
+        x : row of shape (1, D) or (D,)
+        label : object, optional
+            A name from `classes_`; by default the most probable label.
+        n : int
+            How many features to show; none for boosted experts, which are not linear.
+        feature_names : sequence, optional
+            Names of the D features; by default those seen in `fit`, or their numbers.
+        """
+        check_is_fitted(self)
+        if label is None:
+            best = ranked(self._topk(self._one_row(x), 1), 1)[0][0, 0]
+            label = self.classes_[best : best + 1].tolist()[0]
+        return super().explain(x, label, n=n, feature_names=feature_names)  # type: ignore[return-value]
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> MixtureExplanation:
+        gate, experts = self._mixture()
+        log_weights, log_odds = gate.log_weights(x), experts.log_odds(x)
+        weights, chances = np.exp(log_weights[0]), expit(log_odds[0])
+        score = float(weights @ log_odds[0, :, column])
+        values = x.data.astype(np.float64)
+        if isinstance(experts, LogisticExperts):
+            ours = experts.average_weights(weights, column)
+            parts = values * ours[x.indices]
+        else:
+            ours, parts = np.zeros(x.shape[1] + 1), np.zeros(len(values))
+        order = np.argsort(-np.abs(parts), kind="stable")
+        order = order[parts[order] != 0][:n]
+        heaviest = np.argsort(-weights, kind="stable")[:SHOWN]
+        shown = np.flatnonzero((chances[heaviest] >= LIKELY).any(axis=0))
+        shown = np.union1d(shown, [column])
+        correlations = label_correlations(log_weights[0], log_odds[0][:, shown])
+        found = most_probable_sets(log_weights, log_odds, n_sets=3, allow_empty=self.empty_sets_)
+        return MixtureExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=score,
+            bias=score - float(parts.sum()),
+            features=names[x.indices[order]],
+            values=values[order],
+            weights=ours[x.indices[order]],
+            contributions=parts[order],
+            components=heaviest,
+            component_weights=weights[heaviest],
+            labels=self.classes_[shown].tolist(),
+            probabilities=chances[np.ix_(heaviest, shown)],
+            marginals=weights @ chances[:, shown],
+            correlations=correlations,
+            sets=[
+                (tuple(self.classes_[members].tolist()), float(np.exp(log)))
+                for members, log in zip(found.sets[0], found.log_probabilities[0], strict=True)
+                if np.isfinite(log)
+            ],
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        wrong = ModelError("The mixture of the model does not fit its labels; it was altered.")
+        if not isinstance(getattr(self, "gate_", None), dict) or not isinstance(
+            getattr(self, "experts_", None), dict
+        ):
+            raise wrong
+        self._check_parameters()
+        try:
+            gate, experts = self._mixture()
+            nothing = sp.csr_array((1, self.n_features_in_))
+            shape = experts.log_odds(nothing).shape
+            fits = gate.log_weights(nothing).shape == shape[:2]
+        except (ValueError, IndexError, TypeError) as error:
+            raise wrong from error
+        if not fits or shape != (1, self.n_components_, len(self.classes_)):
+            raise wrong
+        if not isinstance(self.empty_sets_, bool) or not 0 <= self.threshold_ <= 1:
+            raise wrong
