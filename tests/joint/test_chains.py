@@ -13,13 +13,13 @@ from sklearn.multioutput import ClassifierChain as ReferenceChain
 
 import longtail
 from longtail.data import make_longtail
+from longtail.engine import train
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
 from longtail.joint import (
     ClassifierChain,
     ProbabilisticClassifierChain,
     _chain,
     _conditional_classifier,
-    _conditionals,
 )
 from longtail.joint._chain_kernels import search
 from tests.joint.brute_force import greedy, joint, parts, problem
@@ -27,11 +27,10 @@ from tests.joint.brute_force import greedy, joint, parts, problem
 EXACT = {"prune": 0.0, "tol": 1e-10}
 
 
-@pytest.fixture(params=["direct", "engine"])
+@pytest.fixture(params=["direct", "newton"])
 def solver(request, monkeypatch):
-    """Both ways to solve the regressions."""
-    if request.param == "engine":
-        monkeypatch.setattr(_conditionals, "DIRECT", 0)
+    """Both ways of the engine to solve the regressions."""
+    monkeypatch.setattr(train, "suits_direct", lambda task: request.param == "direct")
     return request.param
 
 
@@ -302,16 +301,6 @@ def test_one_class_a_row(kind):
     proba = model.predict_proba(X)
     assert np.allclose(proba.sum(axis=1), 1)
     assert np.array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
-
-
-def test_both_solvers_agree(monkeypatch):
-    X, Y = problem(n_labels=5)
-    direct = ClassifierChain(C=3.0, **EXACT).fit(X, Y)
-    monkeypatch.setattr(_conditionals, "DIRECT", 0)
-    engine = ClassifierChain(C=3.0, **EXACT).fit(X, Y)
-    assert np.allclose(direct.weights_.toarray(), engine.weights_.toarray(), atol=1e-4)
-    assert np.allclose(direct.label_weights_.toarray(), engine.label_weights_.toarray(), atol=1e-4)
-    assert (direct.gap_ <= 1e-10).all()
 
 
 def test_features_that_never_occur_get_no_weight():

@@ -11,12 +11,12 @@ from scipy.special import expit, log_expit, logit
 from sklearn.linear_model import LogisticRegression
 
 import longtail
+from longtail.engine import train
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.joint import (
     ClassifierChain,
     DependencyNetwork,
     _conditional_classifier,
-    _conditionals,
 )
 from longtail.joint._gibbs_kernels import gibbs
 from tests.joint.brute_force import all_sets, problem
@@ -105,8 +105,7 @@ def test_sets_without_labels_are_left_out_where_they_are_not_wanted():
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_each_label_is_regressed_on_all_others(direct, monkeypatch):
-    if not direct:
-        monkeypatch.setattr(_conditionals, "DIRECT", 0)
+    monkeypatch.setattr(train, "suits_direct", lambda task: direct)
     X, Y = problem(n=150)
     model = DependencyNetwork(C=2.0, prune=0.0, tol=1e-10).fit(X, Y)
     for label in range(4):

@@ -51,15 +51,24 @@ def test_scene_is_as_published(scene, estimator, settings, paper):
 
 
 @pytest.mark.published
-@pytest.mark.parametrize(
-    ("estimator", "settings", "paper"),
-    [(ChainEnsemble, {"voting": "subset"}, 63.1), (DependencyNetwork, {}, 59.9)],
-    ids=["ecc-subset", "cdn"],
-)
-def test_without_empty_sets_and_by_whole_sets_scene_is_better_than_published(
-    scene, estimator, settings, paper
-):
-    """The paper let ensembles predict no label, and its network (MEKA's) decided label by label."""
-    found = np.mean(accuracies(scene, estimator, **settings))
-    print(f"{estimator.method} {settings}: {found:.1f} (paper {paper})")
-    assert found > paper
+def test_votes_on_sets_are_as_published_if_no_label_may_win(scene):
+    """Scene has no point without labels; such votes left out, it is better still."""
+    (X, Y), test = scene
+    found = []
+    for seed in SEEDS:
+        model = ChainEnsemble(voting="subset", random_state=seed).fit(X, Y)
+        without = model.score(*test)
+        model.empty_sets_ = True
+        found.append((100 * model.score(*test), 100 * without))
+    allowed, without = np.mean(found, axis=0)
+    print(f"ecc subset: {allowed:.1f} with votes for no label, {without:.1f} without (paper 63.1)")
+    assert abs(allowed - 63.1) < 2.0
+    assert without > allowed
+
+
+@pytest.mark.published
+def test_by_whole_sets_the_network_is_better_than_published(scene):
+    """The paper's network is that of MEKA, which thresholds marginals: target="hamming" here."""
+    found = np.mean(accuracies(scene, DependencyNetwork))
+    print(f"cdn: {found:.1f} (paper 59.9)")
+    assert found > 63.0

@@ -58,8 +58,8 @@ def test_the_gate_learns_what_no_linear_gate_can():
     X = sp.csr_array(rng.uniform(-1, 1, size=(600, 5)))
     first = (X[:, [0]].toarray() * X[:, [1]].toarray() > 0).astype(float)
     targets = np.hstack([first, 1 - first])
-    gate = BoostedGate(2, n_trees=20)
-    for _ in range(5):
+    gate = BoostedGate(2, n_trees=15)
+    for _ in range(4):
         gate.update(X[:400], targets[:400], RUN)
     right = np.exp(gate.log_weights(X[400:]))[:, 0].round() == first[400:, 0]
     assert right.mean() > 0.9
@@ -72,7 +72,7 @@ def test_soft_targets_become_the_weights():
     X = sp.csr_array(side[:, None].astype(float))
     targets = rng.dirichlet([1.0, 2.0, 3.0], size=400)
     targets[side == 1] = targets[side == 1][:, ::-1]
-    gate = BoostedGate(3, n_trees=200)
+    gate = BoostedGate(3, n_trees=100, shrinkage=0.3)
     gate.update(X, targets, RUN)
     weights = np.exp(gate.log_weights(sp.csr_array([[0.0], [1.0]])))
     assert weights[0] == pytest.approx(targets[side == 0].mean(axis=0), abs=1e-4)
@@ -349,13 +349,14 @@ def test_very_few_points():
 def test_threads_do_not_matter(sparse, monkeypatch):
     monkeypatch.setattr(boosting, "CELLS", 150)
     rng = np.random.default_rng(15)
-    X, Y = random_problem(rng, n=200, n_features=12)
+    X, Y = random_problem(rng, n=200, n_features=60)
     if sparse:
         X = sp.csr_array(X.multiply(rng.random(X.shape) < 0.2))
-    gamma = rng.dirichlet(np.full(5, 0.3), size=200)
+    gamma = rng.dirichlet(np.full(11, 0.3), size=200)
     results = []
     for n_jobs in (1, 2, 3):
-        gate, experts = BoostedGate(5, n_jobs=n_jobs), BoostedExperts(5, 4, n_jobs=n_jobs)
+        how = {"n_trees": 3, "n_jobs": n_jobs}
+        gate, experts = BoostedGate(11, **how), BoostedExperts(11, 4, **how)
         for _ in range(2):
             gate.update(X, gamma, RUN)
             experts.update(X, Y, gamma, RUN)
@@ -363,6 +364,20 @@ def test_threads_do_not_matter(sparse, monkeypatch):
     for weights, odds in results[1:]:
         assert np.array_equal(weights, results[0][0])
         assert np.array_equal(odds, results[0][1])
+
+
+def test_the_seed_decides_which_features_are_drawn():
+    rng = np.random.default_rng(25)
+    X, Y = random_problem(rng, n_features=80)
+    gamma = rng.dirichlet([1.0, 1.0], size=120)
+    odds = []
+    for seed, share in ((0, 0.3), (0, 0.3), (1, 0.3), (0, 1.0), (1, 1.0)):
+        experts = BoostedExperts(2, 4, random_state=seed, feature_share=share)
+        experts.update(X, Y, gamma, RUN)
+        odds.append(experts.log_odds(X))
+    assert np.array_equal(odds[0], odds[1])
+    assert not np.array_equal(odds[0], odds[2])
+    assert np.array_equal(odds[3], odds[4])
 
 
 def test_sparse_and_dense_give_the_same_trees():
@@ -479,7 +494,7 @@ def test_untrained_ones_come_back_too():
     for model, arguments in ((gate, (X, gamma)), (experts, (X, Y, gamma))):
         model.update(*arguments, RUN)
     assert np.isfinite(experts.log_odds(X)).all()
-    assert len(gate.forest) == 10
+    assert len(gate.forest) == 20
 
 
 @pytest.mark.parametrize(
@@ -518,7 +533,7 @@ def test_other_features_are_refused():
     [
         {"n_trees": 0}, {"leaves": 1}, {"leaves": 2.5}, {"shrinkage": 0}, {"shrinkage": "x"},
         {"min_points": 0}, {"min_curvature": -1}, {"l2": np.nan}, {"max_bins": 1},
-        {"n_jobs": 0},
+        {"feature_share": 0.0}, {"feature_share": 1.5}, {"random_state": -1}, {"n_jobs": 0},
     ],
 )  # fmt: skip
 def test_senseless_settings_are_refused(settings_):

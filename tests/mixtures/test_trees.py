@@ -131,7 +131,7 @@ def test_lightgbm_says_the_same(sparse, leaves):
     if sparse:
         X[rng.random(X.shape) < 0.7] = 0.0
     X = sp.csr_array(X)
-    growth = Growth(leaves, shrinkage=0.1, min_points=1, min_curvature=0.0, l2=0.0, max_bins=255)
+    growth = Growth(leaves, 0.1, 1, 0.0, 0.0, max_bins=255, feature_share=1.0, random_state=0)
     grower = Grower(bins_of(X, growth), None, 3, growth)
     for _ in range(4):
         grower.grow(rng.normal(size=(400, 3)), np.ones((400, 3)))

@@ -24,7 +24,8 @@ ROUGH = 0.1  # accuracy of the inner systems far from the optimum
 ACCEPTED = 1e-4  # share of the promised fall from which on a step is taken
 POOR, GOOD = 0.25, 0.75  # shares below and above which the radius changes
 NEAR = 0.1  # share of the gradient far away below which the first step is not held back
-SMALLEST = 1e-14  # radius, relative to a first gradient step, at which rounding has the last word
+SMALLEST = 1e-14  # radius, relative to a first gradient step, that is lost in rounding
+HALF = 0.5  # share to which a step below the rounding error of values has to bring the gradient
 
 _Vector = NDArray[np.float64]
 
@@ -134,6 +135,8 @@ def minimise(
         trial = point + step.move
         trial_value, trial_gradient = function.evaluate(trial)
         slack = noise * abs(value)
+        if step.promised <= slack and np.linalg.norm(trial_gradient) > HALF * norm:
+            return Minimum(point, value, norm, steps, products, False)  # rounding has the last word
         share = (value - trial_value + slack) / (step.promised + slack)
         if not share >= POOR:
             radius = step.length * (0.5 if share >= 0 else 0.25)

@@ -136,6 +136,8 @@ def fit_softmax(
     n_features, n_classes = rows.shape[1], wanted.shape[1]
     start = _checked_start(warm_start, (n_features + 1, n_classes))
     weighing = np.flatnonzero(weights)
+    if not len(weighing):
+        return SoftmaxFit(np.zeros((n_features + 1, n_classes), dtype=dtype), 0.0, 0.0, 0, True)
     if len(weighing) < len(weights):
         rows, wanted, weights = rows[weighing], wanted[weighing], weights[weighing]
     used = np.flatnonzero(np.bincount(rows.indices, minlength=n_features))

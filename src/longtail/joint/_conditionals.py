@@ -21,13 +21,10 @@ from longtail.engine import fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads
 from longtail.errors import ConvergenceWarning, InputError
-from longtail.joint._direct_newton import solve_direct
 
 MOST_LABELS = 5000
 PIECE = 32  # labels a piece of work and of a checkpoint, at most
 PIECES = 64  # that there should be, if there are labels enough
-DENSE = 0.25  # share of X that is not zero from which on it counts as dense
-DIRECT = 1000  # columns of X and labels up to which a dense X is solved directly
 REPORT = {"gap": np.float64, "iterations": np.int64, "converged": np.bool_}
 
 
@@ -110,15 +107,6 @@ class Task:
         shape = (self.X.shape[0], len(self.used))
         return sp.csr_array((self.X.data, place[self.X.indices], self.X.indptr), shape=shape)
 
-    @cached_property
-    def dense(self) -> NDArray[np.float64] | None:
-        """X as a dense array, if it is dense and narrow."""
-        X = self.features
-        narrow = X.shape[1] + self.Y.shape[1] <= DIRECT
-        if not narrow or X.nnz < DENSE * X.shape[0] * X.shape[1]:
-            return None
-        return np.asarray(X.toarray(), dtype=np.float64)
-
     def seen(self, label: int) -> NDArray[np.int64]:
         """The labels that this one is regressed on, without those that never occur."""
         occur = np.diff(self.labels.indptr) > 0
@@ -127,44 +115,30 @@ class Task:
             occur &= self.rank < self.rank[label]
         return np.flatnonzero(occur)
 
-    def solve(self, label: int, stop: NDArray[np.int8]) -> dict[str, Any]:
+    def solve(self, label: int) -> dict[str, Any]:
         """The regression of one label: rows and values of its weights, and the report."""
         D, L = self.X.shape[1], self.Y.shape[1]
         others = self.seen(label)
         rows = np.concatenate([self.used, D + others, [D + L]])
-        columns = sp.csr_array(self.labels[:, others])
-        target = self.labels[:, [label]]
-        start = self._start(label, rows)
-        if target.nnz and self.dense is not None:
-            solved = solve_direct(
-                self.dense, columns, target.toarray().ravel(), strength=1.0 / self.C, tol=self.tol,
-                max_iter=self.max_iter, start=start, stop=stop,
-            )  # fmt: skip
-            weights, gap, steps, done = (
-                solved.weights, solved.gap, solved.iterations, solved.converged,
-            )  # fmt: skip
-        else:
-            fit = fit_linear(
-                sp.hstack([self.features, columns.astype(self.X.dtype)], format="csr"), target,
-                loss="logistic", strength=1.0 / self.C, tol=self.tol, max_iter=self.max_iter,
-                dtype=np.float64, warm_start=None if start is None else start[:, None],
-            )  # fmt: skip
-            weights = fit.weights.toarray().ravel()
-            gap, steps, done = fit.gap[0], fit.iterations[0], fit.converged[0]
-        keep = np.abs(weights) >= max(self.prune, np.finfo(np.float32).tiny)
-        keep[-1] = True
+        columns = sp.csr_array(self.labels[:, others], dtype=self.X.dtype)
+        fit = fit_linear(
+            sp.hstack([self.features, columns], format="csr"), self.labels[:, [label]],
+            loss="logistic", strength=1.0 / self.C, tol=self.tol, max_iter=self.max_iter,
+            prune=self.prune, warm_start=self._start(label, rows),
+        )  # fmt: skip
+        weights = fit.weights.tocoo()
         return {
-            "rows": rows[keep].astype(np.int32),
-            "values": weights[keep].astype(np.float32),
-            "gap": gap, "iterations": steps, "converged": done,
-        }  # fmt: skip
+            "rows": rows[weights.row].astype(np.int32),
+            "values": weights.data,
+            **{name: getattr(fit, name)[0] for name in REPORT},
+        }
 
-    def _start(self, label: int, rows: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    def _start(self, label: int, rows: NDArray[np.int64]) -> sp.csc_array | None:
         if self.start is None:
             return None
         parts = (self.start.weights, self.start.label_weights)
-        own, others = (part[:, [label]].toarray().ravel().astype(np.float64) for part in parts)
-        return np.concatenate([own[:-1], others, own[-1:]])[rows]
+        own, others = (part[:, [label]].toarray().ravel() for part in parts)
+        return sp.csc_array(np.concatenate([own[:-1], others, own[-1:]])[rows, None])
 
 
 def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditionals:
@@ -172,9 +146,9 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
 
     Notes
     -----
-    L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each; where X is
-    dense and D + L at most 1,000, O(N·D²) a Newton step instead, some 5 to 25 steps each. The
-    result does not depend on `n_jobs`.
+    L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each; where the
+    engine solves directly, since columns are few and dense, O(N·(D + L)²) a Newton step instead.
+    The result does not depend on `n_jobs`.
     """
     n_labels = task.Y.shape[1]
     size = min(max(n_labels // PIECES, 1), PIECE)
@@ -191,7 +165,7 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
     run.report("training", finished, n_labels)
 
     def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        return _packed(task.solve(label, stop) for label in pieces[number] if not stop[0])
+        return _packed(task.solve(label) for label in pieces[number] if not stop[0])
 
     def done(number: int, arrays: dict[str, NDArray[Any]]) -> None:
         nonlocal finished
@@ -203,7 +177,7 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
 
     missing = [number for number in range(len(pieces)) if number not in found]
     if missing:
-        _ = task.dense, task.labels  # made once, before threads ask for them
+        _ = task.features, task.labels  # made once, before threads ask for them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # one for all follows
         run_threads(work, missing, n_jobs=n_jobs, done=done)

@@ -112,9 +112,9 @@ class ClassifierChain(_SingleChain):
     -----
     Training costs L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each;
     they do not share their looks, as those of `BinaryRelevance` do, since each has columns of its
-    own. If X is dense and D + L at most 1,000, O(N·D²) a Newton step instead. There are up to L²/2
-    weights between labels; more than 5,000 labels are refused. Prediction costs O(weights of its
-    features + L·labels found) a point.
+    own. If the columns are dense and at most 512, O(N·(D + L)²) a Newton step instead. There are up
+    to L²/2 weights between labels; more than 5,000 labels are refused. Prediction costs O(weights
+    of its features + L·labels found) a point.
 
     The score of `predict_topk`, and what `predict_proba` makes a probability of, is the log-odds
     of a label given the labels that were predicted before it; labels from 0 on are predicted. A

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail._numba import kernel
+from longtail._numba import kernel, unsigned
 
 CAP = 40.0  # beyond these log-odds a label is as good as certain, and sums stay exact
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # exact in sum
+_ROUNDER = 6755399441055744.0  # 1.5 * 2^52
 _NOTHING = 50.0  # a component that is exp(-50) of the best set's probability changes no sum
 
 
@@ -66,32 +69,79 @@ def _capped(z):
 
 
 @kernel
-def _survey(odds, likely):
+def _negative_powers(odds, costs, powers, bits, out):
+    """costs become |odds|, capped, and out 1 + exp(-costs); the loops are made for vector units.
+
+    exp(x) = 2^j·exp(r) with j whole and |r| at most log(2) / 2: j is rounded by adding a number so
+    large that it ends up in the last bits of the sum, and is moved from there to the exponent;
+    exp(r) is its series up to r^12. `bits` are the bits of `powers`.
+    """
+    n = odds.shape[0]
+    for q in range(n):
+        l = unsigned(q)  # noqa: E741
+        costs[l] = min(abs(np.float64(odds[l])), CAP)
+    for q in range(n):
+        l = unsigned(q)  # noqa: E741
+        shifted = _ROUNDER - costs[l] * _LOG2_E
+        powers[l] = shifted
+        j = shifted - _ROUNDER
+        r = -costs[l] - j * _LN2_HIGH - j * _LN2_LOW
+        p = 1.0 / 479001600.0
+        p = p * r + 1.0 / 39916800.0
+        p = p * r + 1.0 / 3628800.0
+        p = p * r + 1.0 / 362880.0
+        p = p * r + 1.0 / 40320.0
+        p = p * r + 1.0 / 5040.0
+        p = p * r + 1.0 / 720.0
+        p = p * r + 1.0 / 120.0
+        p = p * r + 1.0 / 24.0
+        p = p * r + 1.0 / 6.0
+        p = p * r + 0.5
+        p = p * r + 1.0
+        out[l] = p * r + 1.0
+    for q in range(n):
+        l = unsigned(q)  # noqa: E741
+        bits[l] = (bits[l] + 1023) << 52
+    for q in range(n):
+        l = unsigned(q)  # noqa: E741
+        out[l] = 1.0 + out[l] * powers[l]
+
+
+@kernel
+def _survey(odds, likely, costs, powers, bits, factors):
     """One component: log-probability of no label, of its best set, size of that, least |odds|.
 
-    The labels of the best set are written to `likely`. log(1 + exp(z)) is max(z, 0) + log(1 +
-    exp(-|z|)), and factors of the latter, between 1 and 2, are multiplied before the logarithm.
+    The labels of the best set are written to `likely`, |odds| to `costs`. log(1 + exp(z)) is
+    max(z, 0) + log(1 + exp(-|z|)), and factors of the latter, between 1 and 2, are multiplied
+    before the logarithm.
     """
     n_labels = odds.shape[0]
-    gain = losses = 0.0
-    least, at = np.inf, 0
-    size = 0
+    _negative_powers(odds, costs, powers, bits, factors)
+    losses = 0.0
     first = 0
     while first < n_labels:
-        product = 1.0
+        one = two = three = four = 1.0
         stop = min(first + 512, n_labels)
-        for label in range(first, stop):
-            z = _capped(odds[label])
-            cost = abs(z)
-            product *= 1.0 + np.exp(-cost)
-            if cost < least:
-                least, at = cost, label
-            if z > 0.0:
-                gain += z
-                likely[size] = label
-                size += 1
-        losses += np.log(product)
-        first = stop
+        while first + 4 <= stop:
+            one *= factors[first]
+            two *= factors[first + 1]
+            three *= factors[first + 2]
+            four *= factors[first + 3]
+            first += 4
+        while first < stop:
+            one *= factors[first]
+            first += 1
+        losses += np.log((one * two) * (three * four))
+    gain = 0.0
+    least, at = np.inf, 0
+    size = 0
+    for label in range(n_labels):
+        if costs[label] < least:
+            least, at = costs[label], label
+        if odds[label] > 0.0:
+            gain += costs[label]
+            likely[size] = label
+            size += 1
     return -losses - gain, -losses, size, least, at
 
 
@@ -181,6 +231,8 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
     sorted_to = np.empty(n_components, np.int64)
     members, flips = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
     linear = np.empty(n_best)
+    powers, factors = np.empty(n_labels), np.empty(n_labels)
+    bits = powers.view(np.int64)
     room = 1024
     keys, component = np.empty(room), np.empty(room, np.int64)
     last, rest = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -195,7 +247,9 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
             if n_best == 1 and log_weights[i, k] < sure - _NOTHING:
                 off[k] = best[k] = -np.inf
                 continue
-            none, whole, n_likely[k], least[k], nearest[k] = _survey(log_odds[i, k], likely[k])
+            none, whole, n_likely[k], least[k], nearest[k] = _survey(
+                log_odds[i, k], likely[k], costs[k], powers, bits, factors
+            )
             off[k] = log_weights[i, k] + none
             best[k] = log_weights[i, k] + whole
             sorted_to[k] = 0
@@ -288,7 +342,6 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
             if sorted_to[k] == 0:
                 for label in range(n_labels):
                     order[k, label] = label
-                    costs[k, label] = abs(_capped(log_odds[i, k, label]))
                 order[k, 0], order[k, nearest[k]] = nearest[k], 0
                 costs[k, 0], costs[k, nearest[k]] = least[k], costs[k, 0]
                 sorted_to[k] = 1

@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_not_negative, check_positive
+from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail.errors import MissingExtraError, ParameterError
 from longtail.mixtures.trees import Tree
 
+FEW_FEATURES = 20  # that a tree may choose from at least, whatever the share
 HALVINGS = 30  # of a step that would raise the objective, before it is given up
 
 FIXED = {
@@ -47,6 +48,8 @@ class Growth:
     min_curvature: float
     l2: float
     max_bins: int
+    feature_share: float
+    random_state: int
 
     def __post_init__(self) -> None:
         check_count(leaves=self.leaves, min_points=self.min_points, max_bins=self.max_bins)
@@ -55,10 +58,20 @@ class Growth:
                 raise ParameterError(f"{name} must be at least 2, not {getattr(self, name)!r}.")
         check_positive(shrinkage=self.shrinkage)
         check_not_negative(min_curvature=self.min_curvature, l2=self.l2)
+        check_positive(feature_share=self.feature_share)
+        if self.feature_share > 1:
+            raise ParameterError(
+                f"feature_share must be above 0 and at most 1, not {self.feature_share!r}."
+            )
+        check_seed(self.random_state)
 
-    def parameters(self) -> dict[str, Any]:
-        """What LightGBM calls them."""
+    def parameters(self, n_columns: int, *place: int) -> dict[str, Any]:
+        """What LightGBM calls them; `place`, with the seed, decides which features are drawn."""
+        seed = np.random.SeedSequence([self.random_state, *place]).generate_state(1)[0]
         return {
+            "feature_fraction": min(1.0, max(self.feature_share, FEW_FEATURES / n_columns)),
+            "feature_fraction_seed": int(seed >> 1),
+            "max_bin": self.max_bins,
             "num_leaves": self.leaves,
             "learning_rate": self.shrinkage,
             "min_data_in_leaf": self.min_points,
@@ -108,19 +121,25 @@ def bins_of(X: sp.csr_array, growth: Growth) -> Bins:
 class Grower:
     """Trees of several outputs on some rows (None: all), step by step.
 
+    `place` are whole numbers that tell this grower from all others, for the drawing of features.
     Making one costs O(columns), as LightGBM lays out its histograms; a step O(rows·columns) an
     output for dense X, and O(entries) for sparse.
     """
 
     def __init__(
-        self, bins: Bins, rows: NDArray[np.int32] | None, n_outputs: int, growth: Growth
+        self,
+        bins: Bins,
+        rows: NDArray[np.int32] | None,
+        n_outputs: int,
+        growth: Growth,
+        *place: int,
     ) -> None:
         every_row = rows is None or len(rows) == bins.n_points
         dataset = bins.dataset if every_row else bins.dataset.subset(rows)
         self.bins = bins
         self.n_outputs = n_outputs
         self.booster = _quiet_booster()(
-            FIXED | growth.parameters() | {"max_bin": growth.max_bins, "num_class": n_outputs},
+            FIXED | growth.parameters(len(bins.columns), *place) | {"num_class": n_outputs},
             train_set=dataset,
         )
         self._said = np.zeros((bins.n_points if rows is None else len(rows), n_outputs))

@@ -28,6 +28,7 @@ LEAST_WEIGHT = 1e-2  # weight of all points below which a component is left as i
 CONSTANT = 0.1  # weight of the points that differ below which a label is constant in a component
 SOLVED = 1e-2  # loss of a label in a component, over all points, below which it needs no more trees
 CLIP = 15.0  # bound on the log-odds of a label without trees
+GATE_BLOCK = 8  # components whose trees a thread grows at a time
 CELLS = 2**20  # points times labels that a thread works on at a time
 
 
@@ -51,6 +52,10 @@ class BoostedGate:
         Added to the sum of second derivatives of a leaf: small leaves say less.
     max_bins : int
         Values of a feature that are told apart.
+    feature_share : float
+        Share of the features, but at least 20, that are drawn for a tree to choose from.
+    random_state : int
+        Seed of that.
     n_jobs : int, optional
         Threads, as in scikit-learn; the trees do not depend on it.
 
@@ -68,8 +73,8 @@ class BoostedGate:
     by the scores, p_k - γ_k at every point, and the diagonal of the second, K / (K - 1)·p_k·(1 -
     p_k), and fits one tree a component to the Newton step. The steps of all components together are
     halved until they do not raise the objective, so that no update makes it worse. The first update
-    starts from the mean weights. A step costs O(N·D·K) for dense and O(nnz·K) for sparse X. There
-    is nothing random in it.
+    starts from the mean weights. A step costs O(N·D·K) for dense and O(nnz·K) for sparse X,
+    times the share of features.
 
     Examples
     --------
@@ -85,13 +90,15 @@ class BoostedGate:
         self,
         n_components: int,
         *,
-        n_trees: int = 5,
+        n_trees: int = 10,
         leaves: int = 5,
         shrinkage: float = 0.1,
         min_points: int = 5,
         min_curvature: float = 1e-3,
         l2: float = 1.0,
         max_bins: int = 63,
+        feature_share: float = 0.3,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         check_count(n_components=n_components, n_trees=n_trees)
@@ -99,7 +106,9 @@ class BoostedGate:
         self.n_components = n_components
         self.n_trees = n_trees
         self.n_jobs = n_jobs
-        self.growth = Growth(leaves, shrinkage, min_points, min_curvature, l2, max_bins)
+        self.growth = Growth(
+            leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state
+        )
         self.base = np.zeros(n_components)
         self.forest = Forest.empty(n_components, 0)
         self._memory = Memory()
@@ -114,8 +123,10 @@ class BoostedGate:
         if K == 1 or bins.dataset is None:
             return
         scores = self.base + self._memory.predict(X, forest, n_jobs=self.n_jobs)
-        blocks = np.array_split(np.arange(K), min(K, thread_count(self.n_jobs)))
-        growers = [Grower(bins, None, len(block), self.growth) for block in blocks]
+        blocks = [np.arange(first, min(first + GATE_BLOCK, K)) for first in range(0, K, GATE_BLOCK)]
+        growers = [
+            Grower(bins, None, len(block), self.growth, len(forest), block[0]) for block in blocks
+        ]
 
         def objective(z: NDArray[np.float64]) -> NDArray[np.float64]:
             return -np.sum(responsibilities * log_softmax(z, axis=1), keepdims=True)[0]
@@ -202,7 +213,7 @@ class BoostedExperts:
         Components, K, and labels, L.
     n_trees : int
         Trees that an update adds to each label of each component.
-    leaves, shrinkage, min_points, min_curvature, l2, max_bins, n_jobs
+    leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state, n_jobs
         As for `BoostedGate`.
     smoothing : float
         Weight of a label's overall frequency in that within a component, see Notes.
@@ -230,7 +241,7 @@ class BoostedExperts:
     weight stays as it is.
 
     Each step costs O(N_k·D·L_k) for dense X and a component of N_k points with L_k labels that
-    vary, O(nnz·L_k) for sparse X. There is nothing random in it.
+    vary, O(nnz·L_k) for sparse X, times the share of features.
 
     Examples
     --------
@@ -247,7 +258,7 @@ class BoostedExperts:
         n_components: int,
         n_labels: int,
         *,
-        n_trees: int = 5,
+        n_trees: int = 10,
         leaves: int = 5,
         shrinkage: float = 0.1,
         min_points: int = 5,
@@ -255,6 +266,8 @@ class BoostedExperts:
         l2: float = 1.0,
         smoothing: float = 0.1,
         max_bins: int = 63,
+        feature_share: float = 0.3,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         check_count(n_components=n_components, n_labels=n_labels, n_trees=n_trees)
@@ -265,7 +278,9 @@ class BoostedExperts:
         self.n_trees = n_trees
         self.smoothing = smoothing
         self.n_jobs = n_jobs
-        self.growth = Growth(leaves, shrinkage, min_points, min_curvature, l2, max_bins)
+        self.growth = Growth(
+            leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state
+        )
         self.base = np.zeros((n_components, n_labels))
         self.forests: list[Forest] = []
         self._memory = Memory()
@@ -295,7 +310,8 @@ class BoostedExperts:
                 scores = forests[k].predict(X[rows], outputs=labels)
             y = Y[rows][:, labels].toarray().astype(np.float64)
             weights = responsibilities[rows, k][:, None]
-            return self._grow(bins, task, base[k, labels] + scores, y, weights)
+            place = (len(forests[k]), k, int(labels[0]))
+            return self._grow(bins, task, place, base[k, labels] + scores, y, weights)
 
         def done(task: _Task, trees: list[Tree]) -> None:
             grown[task.component] += trees
@@ -339,6 +355,7 @@ class BoostedExperts:
         self,
         bins: Bins,
         task: _Task,
+        place: tuple[int, ...],
         scores: NDArray[np.float64],
         y: NDArray[np.float64],
         weights: NDArray[np.float64],
@@ -352,7 +369,7 @@ class BoostedExperts:
         if not len(left):
             return []
         scores, y = scores[:, left], y[:, left]
-        grower = Grower(bins, task.rows, len(left), self.growth)
+        grower = Grower(bins, task.rows, len(left), self.growth, *place)
         for _ in range(self.n_trees):
             p = expit(scores)
             step = grower.grow(weights * (p - y), weights * p * (1.0 - p))

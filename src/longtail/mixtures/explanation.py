@@ -1,4 +1,4 @@
-"""Why a conditional mixture predicts a label set: the components behind it and how labels go together."""
+"""Why a mixture predicts a label set: the components behind it, and which labels go together."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MixtureExplanation(Explanation):
             {
                 "component": self.components[at],
                 "weight": self.component_weights[at],
-                "label": [str(self.labels[l]) for l in label],
+                "label": [str(self.labels[i]) for i in label],
                 "probability": self.probabilities[at, label],
             }
         )
