@@ -84,14 +84,15 @@ def reproduce(
     names = [wanted.method(name) for name in _words(methods)] or list(wanted.methods)
     if tail is not None:
         check_tail(tail)
-    if data is None:
+    if data is None and any(trial.make is None for trial in trials):
         raise ParameterError(
             "The benchmark sets are not at hand: name their folder by --data or in the environment "
             "variable LONGTAIL_DATA."
         )
+    place = Path() if data is None else data
     for trial in trials:
-        place_of(trial, data)
-    _Reproduction(wanted, data, names, slow, choose, tail, jobs, as_json, quiet).run(trials)
+        place_of(trial, place)
+    _Reproduction(wanted, place, names, slow, choose, tail, jobs, as_json, quiet).run(trials)
 
 
 class _Reproduction:
@@ -226,8 +227,11 @@ class _Reproduction:
             for method, given in trial.parameters.items()
             if given and method in self._methods
         ]
+        described["best_possible"] = dict(opened.best)
         if settings:
             self._say(f"{'; '.join(settings)}.")
+        for metric, value in opened.best.items():
+            self._say(f"The best that is possible: {metric} {100 * value:.2f}.")
         empty = opened.problem.unlabelled
         if 0 < empty < sizes.test_points:
             self._say(
@@ -249,6 +253,7 @@ class _Reproduction:
             note
             for note in self._paper.noted
             if note.dataset in ("", opened.trial.dataset)
+            and (not note.table or opened.trial.dataset in self._paper.table(note.table).values)
             and note.method in ("", *self._methods)
             and note.method not in {row.method for row in missing}
         ]

@@ -6,9 +6,8 @@ weights are those of chain c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +30,7 @@ from longtail.labels import encode_labels
 SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
 WORDS = ("random", "given")
 
-Order = str | Sequence[int]
+Order = Literal["random", "given"] | tuple[int, ...] | list[int]
 
 
 def check_order(order: Any) -> None:

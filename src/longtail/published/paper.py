@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from longtail.data import Dataset
 from longtail.errors import ParameterError
 
 Values = dict[str, dict[str, dict[str, float]]]
@@ -100,6 +101,11 @@ class Trial:
         Methods that are left out unless asked for, since they take long here.
     about : str
         Why it is set up so.
+    make : callable, optional
+        For made-up data, which need no folder: gives the training part, the test part, and by
+        metric the best that any method can reach on it.
+    shift_test_labels : int
+        What is added to the numbers of the labels in the test part, where they are wrong.
     """
 
     dataset: str
@@ -109,6 +115,8 @@ class Trial:
     choice: Choice | None = None
     slow: tuple[str, ...] = ()
     about: str = ""
+    make: Callable[[], tuple[Dataset, Dataset, dict[str, float]]] | None = None
+    shift_test_labels: int = 0
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import scipy.sparse as sp
 
 from longtail._run import Progress
 from longtail.base import ExtremeClassifier
@@ -105,11 +107,22 @@ class Reproduced:
 
 @dataclass(frozen=True, eq=False)
 class OpenTrial:
-    """A trial with its data, ready for one method after the other."""
+    """A trial with its data, ready for one method after the other.
+
+    Attributes
+    ----------
+    paper, trial : Paper, Trial
+        What is done again.
+    problem : Problem
+        The data.
+    best : dict
+        By metric, the best that any method can reach; empty where that is not known.
+    """
 
     paper: Paper
     trial: Trial
     problem: Problem
+    best: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,12 @@ class Candidate:
 
 
 def place_of(trial: Trial, folder: str | os.PathLike[str]) -> Path:
-    """The folder of a trial's data set, or a sentence that says what should be there."""
+    """The folder of a trial's data set, or a sentence that says what should be there.
+
+    Made-up data need none.
+    """
+    if trial.make is not None:
+        return Path(folder)
     place = Path(folder) / trial.folder
     if not place.is_dir():
         raise DataError(
@@ -136,15 +154,37 @@ def place_of(trial: Trial, folder: str | os.PathLike[str]) -> Path:
 
 def read_trial(trial: Trial, folder: str | os.PathLike[str]) -> tuple[Dataset, Dataset]:
     """Training and test part of the data set of a trial, from the folder of benchmark sets."""
+    return _read(trial, folder)[:2]
+
+
+def _read(
+    trial: Trial, folder: str | os.PathLike[str]
+) -> tuple[Dataset, Dataset, dict[str, float]]:
+    if trial.make is not None:
+        return trial.make()
     place = place_of(trial, folder)
-    return load(place, part="train"), load(place, part="test")
+    train, test = load(place, part="train"), load(place, part="test")
+    return train, _moved(test, trial.shift_test_labels), {}
+
+
+def _moved(data: Dataset, shift: int) -> Dataset:
+    """The data with the numbers of all labels raised."""
+    if not shift:
+        return data
+    Y = sp.coo_array(data.Y)
+    rows, columns = Y.coords
+    if columns.max(initial=0) + shift >= Y.shape[1]:
+        raise DataError(f"The labels of the test part cannot be moved by {shift}; they are others.")
+    return replace(data, Y=sp.csr_array((Y.data, (rows, columns + shift)), shape=Y.shape))
 
 
 def open_trial(paper: Paper, trial: Trial, folder: str | os.PathLike[str]) -> OpenTrial:
     """Read the data of a trial and make its features."""
-    train, test = read_trial(trial, folder)
+    train, test, best = _read(trial, folder)
     features = RowScaler(**trial.features)
-    return OpenTrial(paper, trial, prepare(train, test, features=features, constants=trial.folder))
+    constants = trial.folder if trial.make is None else None
+    problem = prepare(train, test, features=features, constants=constants)
+    return OpenTrial(paper, trial, problem, best)
 
 
 def choose(

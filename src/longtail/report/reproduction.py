@@ -35,13 +35,14 @@ def reproduced_text(reproduced: Reproduced) -> str:
         metric, _, k = cell.metric.partition("@")
         grid.setdefault((cell.table, metric), {})[k] = cell
     ranks = list(dict.fromkeys(k for row in grid.values() for k in row))
+    names = [f"Table {table} {metric}" if table else metric for table, metric in grid]
+    width = max([_LEFT, *(len(name) + 1 for name in names)])
     lines = [title]
     if ranks != [""]:
-        lines.append(" " * _LEFT + "".join(f"{f'@{k}' if k else '':>13}{'':<7}" for k in ranks))
-    lines.append(" " * _LEFT + "".join(f"{'paper':>6}{'ours':>7}{'diff':>7}" for _ in ranks))
-    for (table, metric), row in grid.items():
-        left = f"Table {table} {metric}" if table else metric
-        lines.append(f"{left:<{_LEFT}}" + "".join(_three(row.get(k)) for k in ranks))
+        lines.append(" " * width + "".join(f"{f'@{k}' if k else '':>13}{'':<7}" for k in ranks))
+    lines.append(" " * width + "".join(f"{'paper':>6}{'ours':>7}{'diff':>7}" for _ in ranks))
+    for name, row in zip(names, grid.values(), strict=True):
+        lines.append(f"{name:<{width}}" + "".join(_three(row.get(k)) for k in ranks))
     lines += [f"* {about}" for about in _slips(reproduced.cells)]
     return "\n".join(line.rstrip() for line in lines)
 
