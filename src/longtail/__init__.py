@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BinaryRelevance": "longtail.one_vs_rest",
+    "ConditionalBernoulliMixture": "longtail.mixtures",
     "Dataset": "longtail.data",
     "DiSMEC": "longtail.one_vs_rest",
     "Explanation": "longtail.base",
@@ -36,6 +37,7 @@ _HOMES = {
 
 __all__ = [
     "BinaryRelevance",
+    "ConditionalBernoulliMixture",
     "Dataset",
     "DiSMEC",
     "Explanation",
@@ -53,8 +55,8 @@ __all__ = [
 
 
 _FOLDERS = (
-    "codes", "comparison", "data", "engine", "errors", "labels", "methods", "metrics",
-    "mixtures", "one_vs_rest", "published", "report", "tail",
+    "codes", "comparison", "data", "engine", "errors", "joint", "labels", "methods",
+    "metrics", "mixtures", "one_vs_rest", "published", "report", "tail",
 )  # fmt: skip
 
 

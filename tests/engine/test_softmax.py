@@ -13,9 +13,8 @@ from scipy.special import expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from longtail._run import Run
-from longtail.engine import fit_linear
+from longtail.engine import fit_linear, softmax_loss
 from longtail.engine import softmax as module
-from longtail.engine import softmax_loss
 from longtail.engine.minimise import minimise
 from longtail.engine.softmax import (
     DenseRows,

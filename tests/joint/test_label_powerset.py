@@ -39,7 +39,7 @@ class TestSets:
         _, Y, model = fitted
         sets = model.sets_.toarray()
         assert sorted(map(tuple, sets)) == sorted(set(map(tuple, Y.tolist())))
-        counts = [(Y == row).all(axis=1).sum() for row in sets]
+        counts = [(row == Y).all(axis=1).sum() for row in sets]
         assert model.set_counts_.tolist() == counts
         assert 1 in counts  # a set that occurs once counts
 

@@ -184,7 +184,7 @@ def test_drawn_sets_depend_on_seed_and_row_only():
     same = draw_sets(weights[:1].repeat(2, 0), np.zeros((2, 3, 10)), n_samples=50)
     assert not np.array_equal(same[0], same[1])
     assert not np.array_equal(whole, draw_sets(weights, odds, n_samples=5, random_state=4))
-    for target in ("f1", "jaccard"):
+    for target in ("subset", "f1", "jaccard"):
         sets = optimal_sets(weights, odds, target=target, way="sample", n_samples=20)
         rest = optimal_sets(
             weights[12:], odds[12:], target=target, way="sample", n_samples=20, first_row=12

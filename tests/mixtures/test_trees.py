@@ -149,6 +149,28 @@ def test_lightgbm_says_the_same(sparse, leaves):
         assert np.array_equal(forest.predict(points), theirs)
 
 
+@pytest.mark.parametrize("idle", [[0], [1], [1, 2], [0, 3]])
+def test_steps_without_a_split_do_not_confuse_the_others(idle):
+    pytest.importorskip("lightgbm")
+    from longtail.mixtures._growing import Grower, Growth, bins_of
+
+    rng = np.random.default_rng(8)
+    X = sp.csr_array(rng.normal(size=(90, 4)))
+    growth = Growth(5, 0.1, 1, 1e-3, 0.0, max_bins=63, feature_share=1.0, random_state=0)
+    rows = np.arange(0, 90, 2, dtype=np.int32)
+    grower = Grower(bins_of(X, growth), rows, 2, growth)
+    total = np.zeros((45, 2))
+    for step in range(4):
+        first = np.zeros((45, 2)) if step in idle else rng.normal(size=(45, 2))
+        said = grower.grow(first, np.ones((45, 2)))
+        factors = np.array([0.5**step, 3.0**step])
+        grower.scale(factors)
+        total += factors * said
+    forest = Forest.empty(2, 4).grown(grower.trees(np.arange(2)))
+    assert len(forest) == 2 * (4 - len(idle))
+    assert forest.predict(X[rows]) == pytest.approx(total, abs=1e-12)
+
+
 def test_what_was_said_is_remembered_to_the_last_bit(monkeypatch):
     rng = np.random.default_rng(6)
     X, other = sp.csr_array(rng.normal(size=(50, 5))), sp.csr_array(rng.normal(size=(9, 5)))

@@ -19,7 +19,7 @@ from longtail.labels import propensities
 from longtail.metrics import evaluate, scorer
 from longtail.one_vs_rest import ProXML, ProXMLCV
 from longtail.one_vs_rest import proxml_cv as module
-from longtail.one_vs_rest._folds import fold_of_rows
+from longtail.data.folds import fold_of_rows
 from longtail.one_vs_rest._strength_path import chosen, fell_behind
 from tests.conftest import ROOT
 

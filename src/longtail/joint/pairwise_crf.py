@@ -67,8 +67,8 @@ class PairwiseCRF(SetClassifier):
 
     Notes
     -----
-    Two weights a label and one a pair, the minimal form, could express the same distributions; the
-    penalty makes the two forms differ, and this is the published one. Training costs O(nnz(X)·L +
+    One weight a pair, for both labels, would express the same distributions beside the labels'
+    biases; the penalty makes the two forms differ, and this is the published one. Training costs O(nnz(X)·L +
     N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 500 of them, and
     twelve arrays of (D + 1)·L + 4P numbers: above `memory_limit` it is refused. Prediction costs
     O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the marginal

@@ -164,7 +164,9 @@ class Grower:
 
     def scale(self, factors: NDArray[np.float64]) -> None:
         """Multiply the trees of the last step by a factor each."""
-        self._scales.append(factors)
+        # LightGBM drops the trees of a step, but for the first, if none of them has a split.
+        if self.booster.num_trees() > len(self._scales) * self.n_outputs:
+            self._scales.append(factors)
 
     def trees(self, outputs: NDArray[np.int64]) -> list[Tree]:
         """The trees that have a split and a factor above zero, with outputs and columns renamed."""

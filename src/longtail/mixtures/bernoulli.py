@@ -18,6 +18,7 @@ from longtail._checks import check_count, check_seed
 from longtail.labels import encode_labels
 
 SMOOTHING = 0.1  # points with and without each label that are added to every component
+SHORT = 15  # rounds of every start; the best one goes on
 SEED_SHARE = (0.3, 0.9)  # of a starting component that is its seed; the rest is the average
 
 
@@ -70,9 +71,9 @@ def fit_bernoulli_mixture(
         Random starts: K sets, drawn by how often they occur and different as far as there are
         enough, are the first components, blended with the average of all by random shares.
     max_rounds : int
-        Limit on rounds of each start.
+        Limit on rounds. Every start has fifteen, and the best one goes on.
     tol : float
-        A start ends when the log-likelihood rises by less than this share of itself.
+        It ends when the log-likelihood rises by less than this share of itself.
     random_state : int
         Seed.
 
@@ -93,13 +94,15 @@ def fit_bernoulli_mixture(
     check_seed(random_state)
     sets, counts, _ = distinct_sets(encode_labels(Y).matrix)
     draw = np.random.default_rng(random_state)
-    best: BernoulliMixture | None = None
-    for _ in range(n_starts):
-        found = _one_start(sets, counts, n_components, max_rounds, tol, draw)
-        if best is None or found.log_likelihood > best.log_likelihood:
-            best = found
-    assert best is not None
-    return best
+    ones, number = sets.astype(np.float64), counts.astype(np.float64)
+    tries = (
+        _improved(
+            ones, number, _start(ones, number, n_components, draw), min(SHORT, max_rounds), tol
+        )
+        for _ in range(n_starts)
+    )
+    best = max(tries, key=lambda mixture: mixture.log_likelihood)
+    return _improved(ones, number, best, max_rounds, tol)
 
 
 def distinct_sets(
@@ -120,7 +123,7 @@ def distinct_sets(
     indices = np.ascontiguousarray(matrix.indices, dtype=np.int64)
     number: dict[bytes, int] = {}
     of_row = np.empty(matrix.shape[0], dtype=np.int64)
-    first = []
+    first: list[int] = []
     for row, (start, end) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
         at = number.setdefault(indices[start:end].tobytes(), len(number))
         if at == len(first):
@@ -129,15 +132,12 @@ def distinct_sets(
     return sp.csr_array(matrix[first]), np.bincount(of_row, minlength=len(first)), of_row
 
 
-def _one_start(
-    sets: sp.csr_array,
-    counts: NDArray[np.int64],
+def _start(
+    ones: sp.csr_array,
+    counts: NDArray[np.float64],
     n_components: int,
-    max_rounds: int,
-    tol: float,
     draw: np.random.Generator,
 ) -> BernoulliMixture:
-    ones = sets.astype(np.float64)
     total = float(counts.sum())
     average = (counts @ ones) / total
     seeds = draw.choice(
@@ -147,24 +147,35 @@ def _one_start(
     share = draw.uniform(*SEED_SHARE, (n_components, 1))
     means = share * ones[np.append(seeds, more)].toarray() + (1 - share) * average
     means = (means * total / n_components + SMOOTHING) / (total / n_components + 2 * SMOOTHING)
-    log_odds = np.log(means) - np.log1p(-means)
     log_weights = np.full(n_components, -np.log(n_components))
+    return BernoulliMixture(log_weights, np.log(means) - np.log1p(-means), -np.inf, 0)
+
+
+def _improved(
+    ones: sp.csr_array,
+    counts: NDArray[np.float64],
+    mixture: BernoulliMixture,
+    max_rounds: int,
+    tol: float,
+) -> BernoulliMixture:
+    """Rounds from a mixture on; `max_rounds` counts those it has had."""
+    log_weights, log_odds, rounds = mixture.log_weights, mixture.log_odds, mixture.rounds
+    total = float(counts.sum())
+    turned = sp.csr_array(ones.T)
     before = -np.inf
-    rounds = 0
-    while rounds < max_rounds:
-        rounds += 1
+    while True:
         logs = _joint_logs(ones, log_weights, log_odds)
         of_set = logsumexp(logs, axis=1)
         likelihood = float(counts @ of_set)
-        if likelihood - before <= tol * abs(likelihood):
-            break
+        if rounds >= max_rounds or likelihood - before <= tol * abs(likelihood):
+            return BernoulliMixture(log_weights, log_odds, likelihood, rounds)
+        rounds += 1
         before = likelihood
         shares = np.exp(logs - of_set[:, None]) * counts[:, None]
         weight = shares.sum(axis=0)
-        on = np.asarray((ones.T @ shares).T)
+        on = np.asarray(turned @ shares).T
         log_odds = np.log(on + SMOOTHING) - np.log(np.maximum(weight[:, None] - on, 0) + SMOOTHING)
         log_weights = np.log(np.maximum(weight, 1e-300) / total)
-    return BernoulliMixture(log_weights, log_odds, likelihood, rounds)
 
 
 def _joint_logs(

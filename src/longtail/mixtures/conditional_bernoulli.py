@@ -77,6 +77,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     decoding : {"joint", "threshold", "sample"}
         How that set is found: from the joint distribution; as the labels above a threshold ("f1",
         "jaccard"); or from sets drawn at random.
+    allow_empty : bool, optional
+        Whether the set without labels may be predicted; by default if the training set has it.
     max_rounds : int
         Limit on rounds of expectation maximisation.
     tol : float
@@ -105,7 +107,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     n_iter_ : int
         Rounds.
     empty_sets_ : bool
-        Whether the training set has points without labels; only then is the empty set predicted.
+        Whether the empty set may be predicted.
     threshold_ : float
         Of `decoding="threshold"`.
 
@@ -150,9 +152,10 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         C: float = 1.0,
         leaves: int = 5,
         shrinkage: float = 0.1,
-        n_trees: int = 5,
+        n_trees: int = 10,
         target: Target = "subset",
         decoding: Way = "joint",
+        allow_empty: bool | None = None,
         max_rounds: int = 20,
         tol: float = 1e-3,
         validation: float = 0.0,
@@ -169,6 +172,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         self.n_trees = n_trees
         self.target = target
         self.decoding = decoding
+        self.allow_empty = allow_empty
         self.max_rounds = max_rounds
         self.tol = tol
         self.validation = validation
@@ -217,7 +221,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
                 f"{size} components of {n_labels} labels are {size * n_labels} experts, more than "
                 f"{MOST}; take fewer components, or a method for so many labels, such as proxml."
             )
-        self.empty_sets_ = bool((np.diff(Y.indptr) == 0).any())
+        self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
         start = fit_bernoulli_mixture(
@@ -242,6 +246,11 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         if self.decoding == "threshold":
             self.threshold_ = self._chosen_threshold(*(unseen or (rows, labels)))
 
+    def _empty_allowed(self, Y: sp.csr_array) -> bool:
+        if self.allow_empty is not None:
+            return bool(self.allow_empty)
+        return bool((np.diff(Y.indptr) == 0).any())
+
     def _parted(self, n: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Rows held out, if any, and the others."""
         number = int(self.validation * n)
@@ -255,7 +264,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             "logistic": {"C": self.C, "n_jobs": self.n_jobs},
             "boosting": {
                 "leaves": self.leaves, "shrinkage": self.shrinkage, "n_trees": self.n_trees,
-                "n_jobs": self.n_jobs,
+                "random_state": self.random_state, "n_jobs": self.n_jobs,
             },
         }  # fmt: skip
         kind = self._gate_kind

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import log_expit, logsumexp
 
 from longtail.engine.executor import run_threads
 from longtail.errors import InputError, ParameterError
 from longtail.mixtures._decode_kernels import CAP, best_sets
+from longtail.mixtures._target_kernels import draw
 
 BLOCK = 256  # points that a thread works on at a time
 
@@ -115,6 +116,7 @@ def sample_sets(
     n_samples: int = 1000,
     allow_empty: bool = True,
     random_state: int = 0,
+    first_row: int = 0,
 ) -> LikelySets:
     """The most probable of some label sets drawn from the mixture; there may be better ones.
 
@@ -129,6 +131,9 @@ def sample_sets(
         single label stands in for it.
     random_state : int
         Seed.
+    first_row : int
+        Number of the first point within all points: what is drawn for a point depends on the seed
+        and on its number only.
 
     Notes
     -----
@@ -141,14 +146,13 @@ def sample_sets(
     [True, True, True]
     """
     weights, odds = _checked(log_weights, log_odds)
-    draw = np.random.default_rng(random_state)
-    n, n_components, n_labels = odds.shape
+    n, _, n_labels = odds.shape
+    every = np.empty((1, n_samples, n_labels), dtype=np.bool_)
     sets = np.zeros((n, 1, n_labels), dtype=np.bool_)
     logs = np.full((n, 1), -np.inf)
     for i in range(n):
-        shares = np.exp(weights[i] - logsumexp(weights[i]))
-        component = draw.choice(n_components, size=n_samples, p=shares)
-        drawn = draw.random((n_samples, n_labels)) < expit(odds[i, component])
+        draw(weights[i : i + 1], odds[i : i + 1], int(random_state), int(first_row) + i, every)
+        drawn = every[0]
         if not allow_empty:
             drawn = drawn[drawn.any(axis=1)]
             if not len(drawn):

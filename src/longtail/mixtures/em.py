@@ -82,24 +82,47 @@ class History:
     held_out: list[float] = field(default_factory=list)
 
 
+class Points:
+    """Points with their labels, cut into blocks once.
+
+    Experts may remember what they have said of a block that they are asked about again.
+
+    Parameters
+    ----------
+    X, Y : csr_arrays of shape (n, D) and (n, L)
+    n_components : int
+        K, which decides how large a block may be; blocks do not depend on the number of threads.
+    """
+
+    def __init__(self, X: sp.csr_array, Y: sp.csr_array, n_components: int) -> None:
+        labels = sp.csr_array(Y)
+        self.X, self.Y = X, labels
+        self.indptr = labels.indptr.astype(np.int64)
+        self.indices = labels.indices.astype(np.int64)
+        self.size = block_size(n_components, labels.shape[1])
+        self.blocks = [X[at : at + self.size] for at in range(0, X.shape[0], self.size)]
+
+    def joint_logs(
+        self, gate: Gate, experts: Experts, *, n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """log π_k(x) + log p(y | x, k) of each point and component, (n, K). O(n·K·L)."""
+        out = np.concatenate([gate.log_weights(block) for block in self.blocks])
+
+        def work(number: int, stop: NDArray[np.int8]) -> None:
+            first = number * self.size
+            odds = experts.log_odds(self.blocks[number])
+            set_logs(odds, self.indptr, self.indices, first, out[first : first + self.size])
+
+        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs, done=lambda *_: None)
+        return out
+
+
 def joint_logs(
     gate: Gate, experts: Experts, X: sp.csr_array, Y: sp.csr_array, *, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
-    """log π_k(x) + log p(y | x, k) of each point and component, (n, K). O(n·K·L).
-
-    Blocks of points do not depend on the number of threads.
-    """
-    out = gate.log_weights(X)
-    labels = sp.csr_array(Y)
-    indptr, indices = labels.indptr.astype(np.int64), labels.indices.astype(np.int64)
-    size = block_size(out.shape[1], labels.shape[1])
-
-    def work(first: int, stop: NDArray[np.int8]) -> None:
-        odds = experts.log_odds(X[first : first + size])
-        set_logs(odds, indptr, indices, first, out[first : first + size])
-
-    run_threads(work, range(0, X.shape[0], size), n_jobs=n_jobs, done=lambda *_: None)
-    return out
+    """`Points.joint_logs` of points that are looked at once."""
+    n_components = gate.log_weights(X[:1]).shape[1]
+    return Points(X, Y, n_components).joint_logs(gate, experts, n_jobs=n_jobs)
 
 
 def block_size(n_components: int, n_labels: int) -> int:
@@ -160,24 +183,26 @@ def maximise(
     run = run or Run()
     history = History()
     gate, experts = copy(gate), copy(experts)
+    points = Points(X, Y, responsibilities.shape[1])
+    unseen = None if held_out is None else Points(*held_out, responsibilities.shape[1])
     best = gate, experts, responsibilities
     for done in range(1, max_rounds + 1):
         gate.update(X, responsibilities, run)
         experts.update(X, Y, responsibilities, run)
-        logs = joint_logs(gate, experts, X, Y, n_jobs=n_jobs)
+        logs = points.joint_logs(gate, experts, n_jobs=n_jobs)
         of_point = logsumexp(logs, axis=1)
         responsibilities = np.exp(logs - of_point[:, None])
         loss = -float(of_point.sum())
         history.loss.append(loss / len(of_point))
         history.bound.append(loss + gate.penalty() + experts.penalty())
         run.report("rounds", done, max_rounds)
-        if held_out is not None:
-            logs = joint_logs(gate, experts, *held_out, n_jobs=n_jobs)
+        if unseen is not None:
+            logs = unseen.joint_logs(gate, experts, n_jobs=n_jobs)
             history.held_out.append(-float(logsumexp(logs, axis=1).mean()))
             behind = len(history.held_out) - 1 - int(np.argmin(history.held_out))
             if behind >= patience:
                 break
-        if held_out is None or not behind:
+        if unseen is None or not behind:
             best = copy(gate), copy(experts), responsibilities
         if done > 1 and history.bound[-2] - history.bound[-1] < tol * abs(history.bound[-1]):
             break

@@ -113,7 +113,7 @@ def optimal_sets(
         if way == "sample":
             found = sample_sets(
                 log_weights, log_odds, n_samples=n_samples, allow_empty=allow_empty,
-                random_state=random_state,
+                random_state=random_state, first_row=first_row,
             )  # fmt: skip
         else:
             found = most_probable_sets(

@@ -58,7 +58,7 @@ NUS-WIDE  H   2.1   2.1   2.1   2.1   2.2   2.1   2.1   2.7   2.2   2.1   2.4   
 
 _AS_THEY_ARE = {"norm": None}
 _SEED = 0
-_ONE_COMPONENT = {"n_components": 1, "experts": "boosting", "max_rounds": 20}
+_ONE_COMPONENT = {"n_components": 1, "experts": "boosting", "allow_empty": True}
 
 
 def _artificial(column: str) -> tuple[Dataset, Dataset, dict[str, float]]:

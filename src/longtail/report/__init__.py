@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from longtail.report.comparison import ComparisonTable, best_line
     from longtail.report.comparison_plot import comparison_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
+    from longtail.report.mixture import (
+        component_curve_figure,
+        components_figure,
+        plot_component_curve,
+        plot_components,
+        plot_label_correlations,
+    )
     from longtail.report.plots import (
         check_plot_target,
         label_figure,
@@ -55,6 +62,16 @@ _HOMES = {
     **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
     "comparison_figure": "comparison_plot",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
+    **dict.fromkeys(
+        (
+            "component_curve_figure",
+            "components_figure",
+            "plot_component_curve",
+            "plot_components",
+            "plot_label_correlations",
+        ),
+        "mixture",
+    ),
     **dict.fromkeys(
         (
             "check_plot_target",
@@ -104,6 +121,8 @@ __all__ = [
     "code_size_figure",
     "code_size_table",
     "comparison_figure",
+    "component_curve_figure",
+    "components_figure",
     "describe_graph",
     "evaluation_table",
     "explanation_text",
@@ -114,7 +133,10 @@ __all__ = [
     "notes_text",
     "plot_certificate",
     "plot_code_size",
+    "plot_component_curve",
+    "plot_components",
     "plot_differences",
+    "plot_label_correlations",
     "plot_label_frequency",
     "plot_labels_per_point",
     "plot_objectives",

@@ -49,13 +49,14 @@ def plot_components(
     """
     shares, chances = _checked(weights, probabilities, labels, least)
     heaviest = np.argsort(-shares, kind="stable")
+    rows = (chances[heaviest[: len(axes)]] >= least).sum(axis=1).max(initial=1)
     for ax, k in zip(axes, heaviest, strict=False):
         shown = np.flatnonzero(chances[k] >= least)
         shown = shown[np.argsort(-chances[k][shown], kind="stable")]
         places = np.arange(len(shown))
         ax.barh(places, chances[k][shown], color=_BLUE, height=0.7)
         ax.set_yticks(places, [printable(labels[int(q)], _NAME) for q in shown], parse_math=False)
-        ax.invert_yaxis()
+        ax.set_ylim(rows - 0.4, -0.6)  # bars of all components are equally thick
         ax.set_xlim(0, 1)
         ax.set_xlabel("probability")
         ax.set_title(f"π = {shares[k]:.2g}")
@@ -94,7 +95,7 @@ def plot_label_correlations(correlations: ArrayLike, labels: Sequence[Any], ax: 
         for row, column in np.ndindex(values.shape):
             if row != column:
                 text = f"{values[row, column]:.2f}"
-                ax.text(column, row, text, ha="center", va="center", size=8)
+                ax.text(column, row, text, ha="center", va="center", size=7)
     ax.set_title("Correlations")
 
 
@@ -136,10 +137,12 @@ def components_figure(
     shown = min(n_components, len(shares))
     kept = np.sort(np.argsort(-shares, kind="stable")[:shown])
     tallest = int((chances[kept] >= least).sum(axis=1).max(initial=1))
-    panels = shown + (correlations is not None)
-    height = 1.4 + 0.26 * max(tallest, len(labels) if correlations is not None else 4, 4)
-    figure = _figure_class()(figsize=(3.1 * panels, min(height, 12)), layout="constrained")
-    axes = list(figure.subplots(1, panels, squeeze=False)[0])
+    widths = [1.0] * shown + [1.5] * (correlations is not None)
+    height = 1.4 + 0.26 * max(tallest, 4)
+    if correlations is not None:
+        height = max(height, 2.6 + 0.26 * len(labels))
+    figure = _figure_class()(figsize=(3.1 * sum(widths), min(height, 12)), layout="constrained")
+    axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0])
     plot_components(shares[kept], chances[kept], labels, axes[:shown], least=least)
     if correlations is not None:
         plot_label_correlations(correlations, labels, axes[-1])
@@ -195,7 +198,7 @@ def plot_component_curve(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(True, alpha=0.25)
     if ax.get_legend_handles_labels()[0]:
-        for text in ax.legend(frameon=False, loc="lower right").get_texts():
+        for text in ax.legend(frameon=False, loc="best").get_texts():
             text.set_parse_math(False)
 
 

@@ -49,7 +49,7 @@ def fold_of_rows(Y: sp.csr_array, folds: int, random_state: Any = None) -> NDArr
     if n < folds:
         raise InputError(
             f"{folds} folds need at least {folds} rows, but there are n_samples={n}; give fewer "
-            "folds, or use ProXML with a strength of your own."
+            "folds, or use the method without cross-validation, with settings of your own."
         )
     order = check_random_state(random_state).permutation(n).astype(np.int64)
     counts = np.bincount(Y.indices, minlength=n_labels).astype(np.int64)
@@ -67,8 +67,8 @@ def fold_of_rows(Y: sp.csr_array, folds: int, random_state: Any = None) -> NDArr
     if not sizes.all():
         raise InputError(
             f"Only {int((fold_of >= 0).sum())} of {n} rows can be held out, too few for {folds} "
-            "folds: each other row is the last with some label; use ProXML with a strength of your "
-            "own."
+            "folds: each other row is the last with some label; use the method without "
+            "cross-validation, with settings of your own."
         )
     return fold_of
 

@@ -1,0 +1,247 @@
+"""A conditional Bernoulli mixture that chooses its size and strength by cross-validation."""
+
+from __future__ import annotations
+
+import itertools
+from copy import copy
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._checks import check_count, check_positive
+from longtail._run import Run
+from longtail.data.folds import fold_of_rows
+from longtail.errors import ParameterError
+from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
+from longtail.mixtures.bernoulli import fit_bernoulli_mixture
+from longtail.mixtures.conditional_bernoulli import ConditionalBernoulliMixture, Learner
+from longtail.mixtures.em import Experts, Gate, block_size, maximise
+from longtail.mixtures.targets import Target, Way, marginals, optimal_sets
+
+SCORES = {
+    "subset": subset_accuracy,
+    "hamming": lambda true, predicted: 1.0 - hamming_loss(true, predicted),
+    "f1": lambda true, predicted: f1(true, predicted, average="example"),
+    "jaccard": lambda true, predicted: jaccard(true, predicted, average="example"),
+}
+
+
+class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
+    """Conditional Bernoulli mixture with K and C chosen by cross-validation.
+
+    For every fold, mixtures are trained on the other folds from few components to many and from
+    small C to large, each from where the one before ended: with more components, the heaviest are
+    split by chance. The measure of `target` on the held-out fold decides. The final model is the
+    one that `ConditionalBernoulliMixture(n_components=size_, C=C_)` learns.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Numbers of components to try.
+    strengths : sequence of float
+        Values of C to try; one of them for boosted trees, which do not use it.
+    folds : int
+        How many parts the points are cut into, at least 2.
+    experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, validation, \
+n_starts, random_state, n_jobs
+        As in `ConditionalBernoulliMixture`; `decoding="threshold"` is chosen for the final model
+        alone, and thresholds of one half decide among settings.
+
+    Attributes
+    ----------
+    size_, C_ : int, float
+        What was chosen; of equal scores the fewest components, then the smallest C.
+    cv_results_ : dict of str to array
+        "n_components", "C", "mean_score", "std_score", and "fold0_score" and so on, one entry a
+        setting.
+
+    Notes
+    -----
+    A fold costs as many rounds as its settings need from their starts, mostly two to five instead
+    of twenty.
+
+    Examples
+    --------
+    >>> from longtail.mixtures import ConditionalBernoulliMixtureCV
+    >>> X = [[1, 0], [1, 0], [0, 1], [0, 1]] * 6
+    >>> Y = [["sea", "sun"], ["fog"], ["snow"], ["snow"]] * 6
+    >>> model = ConditionalBernoulliMixtureCV(sizes=(1, 2), strengths=(1.0, 10.0)).fit(X, Y)
+    >>> model.size_ in (1, 2), model.cv_table().columns
+    (True, ['n_components', 'C', 'score', 'std', 'chosen'])
+    """
+
+    method: ClassVar[str] = "cbm-cv"
+
+    size_: int
+    C_: float
+    cv_results_: dict[str, NDArray[np.float64]]
+
+    def __init__(
+        self,
+        *,
+        sizes: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
+        strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        folds: int = 3,
+        experts: Learner = "logistic",
+        gate: Learner | None = None,
+        leaves: int = 5,
+        shrinkage: float = 0.1,
+        n_trees: int = 10,
+        target: Target = "subset",
+        decoding: Way = "joint",
+        allow_empty: bool | None = None,
+        max_rounds: int = 20,
+        tol: float = 1e-3,
+        validation: float = 0.0,
+        n_starts: int = 10,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.sizes = sizes
+        self.strengths = strengths
+        self.folds = folds
+        self.experts = experts
+        self.gate = gate
+        self.leaves = leaves
+        self.shrinkage = shrinkage
+        self.n_trees = n_trees
+        self.target = target
+        self.decoding = decoding
+        self.allow_empty = allow_empty
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.validation = validation
+        self.n_starts = n_starts
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def n_components(self) -> int:  # type: ignore[override]
+        """The number of components that is being trained or was chosen."""
+        return getattr(self, "size_", 1)
+
+    @property
+    def C(self) -> float:  # type: ignore[override]  # noqa: N802
+        """The C that is being trained or was chosen."""
+        return getattr(self, "C_", 1.0)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name, values in (("sizes", self.sizes), ("strengths", self.strengths)):
+            if isinstance(values, str) or not np.ndim(values) or not len(values):
+                raise ParameterError(f"{name} must list at least one value, not {values!r}.")
+        for size in self.sizes:
+            check_count(sizes=size)
+        check_positive(**{f"strengths[{i}]": C for i, C in enumerate(self.strengths)})
+        check_count(folds=self.folds)
+        if self.folds < 2:
+            raise ParameterError(f"folds must be at least 2, not {self.folds}.")
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        sizes, strengths = (
+            sorted(set(map(int, self.sizes))),
+            sorted(set(map(float, self.strengths))),
+        )
+        settings = list(itertools.product(sizes, strengths))
+        scores = np.empty((self.folds, len(settings)))
+        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        self.empty_sets_ = self._empty_allowed(Y)
+        for fold in range(self.folds):
+            held_out = fold_of == fold
+            path = _Path(self, X[~held_out], sp.csr_array(Y[~held_out]))
+            unseen = X[held_out], sp.csr_array(Y[held_out])
+            for at, (size, C) in enumerate(settings):
+                scores[fold, at] = path.score(size, C, *unseen)
+                run.report("settings", fold * len(settings) + at + 1, scores.size)
+        means = scores.mean(axis=0)
+        self.cv_results_ = {
+            "n_components": np.array([size for size, _ in settings], dtype=np.float64),
+            "C": np.array([C for _, C in settings]),
+            "mean_score": means,
+            "std_score": scores.std(axis=0),
+            **{f"fold{fold}_score": scores[fold] for fold in range(self.folds)},
+        }
+        self.size_, self.C_ = settings[int(np.argmax(means))]
+        super()._fit(X, Y, run.part("final"))
+
+    def cv_table(self) -> pl.DataFrame:
+        """One row a setting, the chosen one marked."""
+        check_is_fitted(self)
+        found = self.cv_results_
+        sizes = found["n_components"].astype(np.int64)
+        return pl.DataFrame(
+            {
+                "n_components": sizes,
+                "C": found["C"],
+                "score": found["mean_score"].round(4),
+                "std": found["std_score"].round(4),
+                "chosen": (sizes == self.size_) & (found["C"] == self.C_),
+            }
+        )
+
+
+class _Path:
+    """Mixtures of rising size and strength on the training part of a fold."""
+
+    def __init__(self, model: ConditionalBernoulliMixtureCV, X: Any, Y: sp.csr_array) -> None:
+        self.model, self.X, self.Y = model, X, Y
+        self.draw = np.random.default_rng(model.random_state)
+        self.size = 0
+        self.first: NDArray[np.float64] | None = None  # of this size at the smallest C
+        self.now: tuple[Gate, Experts, NDArray[np.float64]] | None = None
+
+    def score(self, size: int, C: float, X: sp.csr_array, Y: sp.csr_array) -> float:
+        """Train the next setting and measure it on held-out points."""
+        model = self.model
+        if size != self.size or self.now is None:
+            shares = self._more_components(min(size, self.X.shape[0]))
+            gate, experts = model._new_parts(shares.shape[1], self.Y.shape[1])
+        else:
+            gate, experts, shares = copy(self.now[0]), copy(self.now[1]), self.now[2]
+        for part in (gate, experts):
+            if hasattr(part, "C"):
+                part.C = C
+        gate, experts, shares, _ = maximise(
+            gate, experts, self.X, self.Y, shares, max_rounds=model.max_rounds, tol=model.tol,
+            n_jobs=model.n_jobs,
+        )  # fmt: skip
+        if size != self.size:
+            self.first = shares
+        self.size, self.now = size, (gate, experts, shares)
+        return float(SCORES[model.target](Y, self._predicted(gate, experts, X)))
+
+    def _more_components(self, size: int) -> NDArray[np.float64]:
+        """Responsibilities to start from: of the last size, its heaviest components split."""
+        if self.first is None:
+            mixture = fit_bernoulli_mixture(
+                self.Y, size, n_starts=self.model.n_starts, random_state=self.model.random_state
+            )
+            return mixture.responsibilities(self.Y)
+        shares = self.first
+        while shares.shape[1] < size:
+            heaviest = int(np.argmax(shares.sum(axis=0)))
+            part = self.draw.random(len(shares)) * shares[:, heaviest]
+            shares = np.column_stack([shares, part])
+            shares[:, heaviest] -= part
+        return shares
+
+    def _predicted(self, gate: Gate, experts: Experts, X: sp.csr_array) -> sp.csr_array:
+        model, parts = self.model, []
+        rows = block_size(self.now[2].shape[1] if self.now else 1, self.Y.shape[1])
+        for first in range(0, X.shape[0], rows):
+            block = X[first : first + rows]
+            weights, odds = gate.log_weights(block), experts.log_odds(block)
+            if model.decoding == "threshold":
+                sets = marginals(weights, odds) > 0.5
+            else:
+                sets = optimal_sets(
+                    weights, odds, target=model.target, way=model.decoding,
+                    allow_empty=model.empty_sets_, random_state=model.random_state,
+                    first_row=first, n_jobs=model.n_jobs,
+                )  # fmt: skip
+            parts.append(sp.csr_array(sets.astype(np.float32)))
+        return sp.csr_array(sp.vstack(parts, format="csr"))
