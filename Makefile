@@ -9,7 +9,7 @@ PEERS := benchmarks/peers
 
 .PHONY: demo test lint docs wheel clean \
 	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
-	bench-codes bench-codes-size
+	bench-codes bench-codes-size bench-cbm
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -50,6 +50,9 @@ bench-codes: $(TEST)
 
 bench-codes-size: $(TEST)
 	$(BIN)/python benchmarks/bench_codes_size.py $(ARGS)
+
+bench-cbm: $(TEST)
+	$(BIN)/python benchmarks/bench_cbm.py $(ARGS)
 
 wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet build

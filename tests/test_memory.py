@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from longtail.methods import methods
+from longtail.data import make_longtail
+from longtail.errors import ParameterError
+from longtail.methods import find_method, methods
 
 N, D, L = 2000, 10_000, 20_000
 
@@ -23,6 +25,9 @@ SETTINGS = {  # models small enough for the bound below to bite, and quick to tr
     "rbf": {"n_hubs": 10, "max_cluster_size": 2, "C": 0.1, "tol": 0.01},
     "sbf": {"code_size": 400, "n_hashes": 2, "C": 0.1, "tol": 0.01},
 }
+
+REFUSED = {"cbm", "cbm-cv"}
+"""Methods for some hundred labels, which say beforehand what so many would need."""
 
 SCRIPT = """
 import json, resource, sys
@@ -51,7 +56,7 @@ print(json.dumps({"fit": trained - start, "predict": predicted - trained, "model
 """
 
 
-@pytest.mark.parametrize("method", list(methods()))
+@pytest.mark.parametrize("method", [name for name in methods() if name not in REFUSED])
 def test_peak_memory_is_far_below_a_dense_matrix(method):
     settings = json.dumps(SETTINGS.get(method, {}))
     done = subprocess.run(
@@ -69,3 +74,10 @@ def test_peak_memory_is_far_below_a_dense_matrix(method):
     assert found["fit"] < allowed, found
     assert found["predict"] < 0.2 * points_by_labels, found
     assert found["model"] < 0.1 * features_by_labels, found
+
+
+@pytest.mark.parametrize("method", sorted(REFUSED))
+def test_what_cannot_fit_is_refused_with_an_estimate(method):
+    data = make_longtail(N, D, L, random_state=0)
+    with pytest.raises(ParameterError, match=r"[\d.]+ GB"):
+        find_method(method).estimator().fit(data.X, data.Y)

@@ -16,14 +16,8 @@ from longtail._run import Run
 from longtail.engine import fit_linear, softmax_loss
 from longtail.engine import softmax as module
 from longtail.engine.minimise import minimise
-from longtail.engine.softmax import (
-    DenseRows,
-    SparseRows,
-    fit_softmax,
-    preconditioner,
-    score_map,
-    softmax_logs,
-)
+from longtail.engine.score_maps import DenseRows, SparseRows, preconditioner, score_map
+from longtail.engine.softmax import fit_softmax, softmax_logs
 from longtail.engine.softmax_loss import SoftmaxLoss, working_type
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 

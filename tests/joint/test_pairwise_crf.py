@@ -15,7 +15,7 @@ from scipy.special import expit, logsumexp, softmax
 from longtail import load as load_model
 from longtail.data import load
 from longtail.engine import fit_linear
-from longtail.engine.softmax import preconditioner, score_map
+from longtail.engine.score_maps import preconditioner, score_map
 from longtail.engine.softmax_loss import SoftmaxLoss
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
 from longtail.joint import LabelPowerset, PairwiseCRF

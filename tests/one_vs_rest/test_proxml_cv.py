@@ -13,13 +13,13 @@ from sklearn.base import clone
 
 import longtail
 from longtail.data import RowScaler, make_longtail
+from longtail.data.folds import fold_of_rows
 from longtail.engine import fit_linear
 from longtail.errors import CheckpointError, InputError, ModelError, ParameterError
 from longtail.labels import propensities
 from longtail.metrics import evaluate, scorer
 from longtail.one_vs_rest import ProXML, ProXMLCV
 from longtail.one_vs_rest import proxml_cv as module
-from longtail.data.folds import fold_of_rows
 from longtail.one_vs_rest._strength_path import chosen, fell_behind
 from tests.conftest import ROOT
 

@@ -102,7 +102,7 @@ def minimise(
 
     Notes
     -----
-    A step costs one evaluation, and some 5 to 20 products with the Hessian, at most 250; one that
+    A step costs one evaluation, and some 5 to 100 products with the Hessian, at most 250; one that
     was in vain costs two evaluations. Memory: ten arrays like `start`.
 
     Examples

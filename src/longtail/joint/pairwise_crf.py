@@ -16,7 +16,8 @@ from longtail._run import Run
 from longtail._sparse import as_csr
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.ridge import ridge_values
-from longtail.engine.softmax import preconditioner, score_map, solve, warn_of
+from longtail.engine.score_maps import preconditioner, score_map
+from longtail.engine.softmax import solve, warn_of
 from longtail.engine.softmax_loss import SoftmaxLoss, working_type
 from longtail.errors import ModelError
 from longtail.joint._pair_scores import PairFeatures, PairScores, set_scores
@@ -68,13 +69,14 @@ class PairwiseCRF(SetClassifier):
     Notes
     -----
     One weight a pair, for both labels, would express the same distributions beside the labels'
-    biases; the penalty makes the two forms differ, and this is the published one. Training costs O(nnz(X)·L +
-    N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 500 of them, and
-    twelve arrays of (D + 1)·L + 4P numbers: above `memory_limit` it is refused. Prediction costs
-    O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the marginal
-    probabilities over the sets; labels without a training point have none. `explain` compares the
-    most probable set with the label to the most probable set without it, see `SetExplanation`: the
-    bias there is what the labels' biases and the pairs make of the difference.
+    biases; the penalty makes the two forms differ, and this is the published one. Training costs
+    O(nnz(X)·L + N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 500 of
+    them, and twelve arrays of (D + 1)·L + 4P numbers: above `memory_limit` it is refused.
+    Prediction costs O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the
+    marginal probabilities over the sets; labels without a training point have none. `explain`
+    compares the most probable set with the label to the most probable set without it, see
+    `SetExplanation`: the bias there is what the labels' biases and the pairs make of the
+    difference.
 
     Examples
     --------

@@ -18,7 +18,11 @@ from longtail.data.folds import fold_of_rows
 from longtail.errors import ParameterError
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
 from longtail.mixtures.bernoulli import fit_bernoulli_mixture
-from longtail.mixtures.conditional_bernoulli import ConditionalBernoulliMixture, Learner
+from longtail.mixtures.conditional_bernoulli import (
+    ConditionalBernoulliMixture,
+    Learner,
+    check_size,
+)
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.mixtures.targets import Target, Way, marginals, optimal_sets
 
@@ -46,8 +50,8 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
         Values of C to try; one of them for boosted trees, which do not use it.
     folds : int
         How many parts the points are cut into, at least 2.
-    experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, validation, \
-n_starts, random_state, n_jobs
+    experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
+validation, n_starts, random_state, n_jobs
         As in `ConditionalBernoulliMixture`; `decoding="threshold"` is chosen for the final model
         alone, and thresholds of one half decide among settings.
 
@@ -146,6 +150,7 @@ n_starts, random_state, n_jobs
             sorted(set(map(int, self.sizes))),
             sorted(set(map(float, self.strengths))),
         )
+        check_size(min(sizes[-1], X.shape[0]), Y.shape[1], X.shape[1])
         settings = list(itertools.product(sizes, strengths))
         scores = np.empty((self.folds, len(settings)))
         fold_of = fold_of_rows(Y, self.folds, self.random_state)

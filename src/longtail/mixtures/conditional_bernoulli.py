@@ -41,7 +41,7 @@ Learner = Literal["logistic", "boosting"]
 GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
 EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
 ALIVE = 0.5  # points that a component needs to be kept
-MOST = 2**22  # labels times components
+MOST_BYTES = 2**32  # weights that gate and experts may have at worst
 SHOWN = 4  # components of an explanation
 LIKELY = 0.05  # probability from which on an explanation shows a label
 
@@ -216,11 +216,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
         size = min(self.n_components, n)
-        if size * n_labels > MOST:
-            raise ParameterError(
-                f"{size} components of {n_labels} labels are {size * n_labels} experts, more than "
-                f"{MOST}; take fewer components, or a method for so many labels, such as proxml."
-            )
+        check_size(size, n_labels, X.shape[1])
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -429,3 +425,23 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             raise wrong
         if not isinstance(self.empty_sets_, bool) or not 0 <= self.threshold_ <= 1:
             raise wrong
+
+
+def check_size(n_components: int, n_labels: int, n_features: int) -> None:
+    """Refuse what may not fit into memory: an expert a component and label, with all features.
+
+    Examples
+    --------
+    >>> check_size(20, 20_000, 10_000)
+    Traceback (most recent call last):
+      ...
+    longtail.errors.ParameterError: 20 components of 20,000 labels and 10,000 features may need \
+32.0 GB; take fewer components, or a method for so many labels, such as proxml.
+    """
+    needed = 8 * n_components * n_labels * (n_features + 1)
+    if needed > MOST_BYTES:
+        raise ParameterError(
+            f"{n_components} components of {n_labels:,} labels and {n_features:,} features may "
+            f"need {needed / 1e9:.1f} GB; take fewer components, or a method for so many labels, "
+            "such as proxml."
+        )

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_not_negative, check_positive
 from longtail._run import Progress, Run
+from longtail.data.folds import fold_of_rows
 from longtail.engine import LinearFit, fit_linear
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, encode_labels, propensities
 from longtail.metrics import Scorer, evaluate, scorer
-from longtail.data.folds import fold_of_rows
 from longtail.one_vs_rest._strength_path import FoldPath, Steps, chosen, fell_behind, summary
 from longtail.one_vs_rest.proxml import ProXML
 

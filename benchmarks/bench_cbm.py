@@ -1,0 +1,158 @@
+"""Conditional Bernoulli mixtures: the decoder's speed, training on Mediamill, and the curve over K.
+
+    make bench-cbm
+    python benchmarks/bench_cbm.py --only decoder,mediamill,curve --plot curve.png
+
+The paper's tables are done by `longtail reproduce cbm`. Here:
+
+- decoder: points a second at 100 labels and 30 components, two threads, best of three; the sets
+  looked at for each point. Weights of the components are drawn from a Dirichlet distribution with
+  parameter 0.2, log-odds from a normal one with mean -6 and deviation 3.
+- mediamill: seconds and peak memory of training on 31,000 points with 101 labels, for the mixture
+  with 30 components and for the label power-set, each in a process of its own.
+- curve: the paper's Figure 3 on RCV1 (subset 1), K from 1 to 30; with one component and empty sets
+  allowed, the predictions are those of binary relevance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from longtail.errors import LongtailWarning
+from longtail.mixtures import ConditionalBernoulliMixture, most_probable_sets
+from longtail.one_vs_rest import BinaryRelevance
+from longtail.published import find_paper, read_trial
+from peers.bars import Bars
+
+DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+REPEATS = 3
+SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30)
+
+
+def decoder(bars: Bars) -> None:
+    rng = np.random.default_rng(0)
+    n, n_components, n_labels = 20_000, 30, 100
+    weights = np.log(rng.dirichlet(np.full(n_components, 0.2), size=n))
+    odds = rng.normal(-6, 3, size=(n, n_components, n_labels)).astype(np.float32)
+    most_probable_sets(weights[:10], odds[:10])
+    print(f"\n  {'threads':>8}{'points/s':>12}{'sets visited':>14}{'most':>8}")
+    for threads in (1, 2):
+        times = []
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            found = most_probable_sets(weights, odds, n_jobs=threads)
+            times.append(time.perf_counter() - began)
+        speed = n / min(times)
+        visits = found.visits
+        print(f"  {threads:>8}{speed:>12,.0f}{visits.mean():>14.1f}{visits.max():>8,}", flush=True)
+    bars.at_least("decoder, points a second on two threads", speed, 10_000, ".0f")
+
+
+def _trained(kind: str) -> tuple[float, float, float, str]:
+    """Seconds, peak GB, subset accuracy, and what came of it."""
+    warnings.simplefilter("ignore", LongtailWarning)
+    from longtail.joint import LabelPowerset
+    from longtail.metrics import subset_accuracy
+
+    train, test = read_trial(find_paper("cbm").trial("mediamill"), DATA)
+    if kind == "cbm":
+        model: Any = ConditionalBernoulliMixture(n_components=30, C=1e3, n_jobs=2)
+    else:
+        model = LabelPowerset(C=1e3, n_jobs=2)
+    began = time.perf_counter()
+    model.fit(train.X, train.Y)
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    right = subset_accuracy(test.Y, model.predict(test.X))
+    about = (
+        f"{model.n_iter_} rounds, {model.n_components_} components"
+        if kind == "cbm"
+        else f"{model.sets_.shape[0]:,} sets"
+    )
+    return seconds, peak, 100 * right, about
+
+
+def mediamill(bars: Bars) -> None:
+    print(f"\n  {'Mediamill':<12}{'train s':>9}{'peak GB':>9}{'subset acc.':>13}")
+    for kind, name in (("cbm", "CBM, K=30"), ("powerset", "PowSet")):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            seconds, peak, right, about = alone.submit(_trained, kind).result()
+        print(f"  {name:<12}{seconds:>9.0f}{peak:>9.2f}{right:>13.2f}  {about}", flush=True)
+        if kind == "cbm":
+            bars.at_most("CBM on Mediamill, minutes of training", seconds / 60, 15.0, ".1f")
+            bars.at_most("CBM on Mediamill, peak GB", peak, 4.0)
+
+
+def curve(bars: Bars, plot: Path | None) -> None:
+    from longtail.metrics import subset_accuracy
+
+    train, test = read_trial(find_paper("cbm").trial("rcv1"), DATA)
+    rows = []
+    print(f"\n  {'K':>4}{'left':>6}{'subset acc.':>13}{'train s':>9}")
+    for size in SIZES:
+        model = ConditionalBernoulliMixture(
+            n_components=size, C=1e3, allow_empty=True if size == 1 else None, n_jobs=2
+        )
+        began = time.perf_counter()
+        model.fit(train.X, train.Y)
+        seconds = time.perf_counter() - began
+        predicted = model.predict(test.X)
+        share = subset_accuracy(test.Y, predicted)
+        rows.append({"n_components": size, "subset_accuracy": share})
+        left = model.n_components_
+        print(f"  {size:>4}{left:>6}{100 * share:>13.2f}{seconds:>9.1f}", flush=True)
+        if size == 1:
+            relevance = BinaryRelevance(C=1e3, prune=0.0, n_jobs=2).fit(train.X, train.Y)
+            alone = relevance.predict(test.X)
+            same = ((alone != predicted).sum(axis=1) == 0).mean()
+            bars.at_least("K = 1: test points with the set of binary relevance", same, 0.99, ".3f")
+    shares = [row["subset_accuracy"] for row in rows]
+    bars.at_least("K = 30 above K = 1, points", 100 * (shares[-1] - shares[0]), 1.0)
+    bars.at_most(
+        "K from 20 to 30 changes it by, points",
+        100 * abs(shares[-1] - shares[SIZES.index(20)]),
+        2.0,
+    )
+    if plot is not None:
+        from longtail.report import component_curve_figure, save_figure
+
+        others = {"BinRel": subset_accuracy(test.Y, alone)}
+        title = "RCV1, subset 1"
+        figure = component_curve_figure(pl.DataFrame(rows), others=others, title=title)
+        save_figure(figure, plot)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--only", default="decoder,mediamill,curve")
+    options.add_argument("--plot", type=Path, help="where to draw the curve")
+    chosen = options.parse_args()
+    if not DATA.is_dir():
+        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    warnings.simplefilter("ignore", LongtailWarning)
+    bars = Bars()
+    for part in chosen.only.split(","):
+        if part == "decoder":
+            decoder(bars)
+        elif part == "mediamill":
+            mediamill(bars)
+        elif part == "curve":
+            curve(bars, chosen.plot)
+        else:
+            raise SystemExit(f"There is no part {part!r}; they are decoder, mediamill and curve.")
+    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
+
+
+if __name__ == "__main__":
+    main()
