@@ -20,6 +20,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "n_starts": 2,
         "max_rounds": 3,
     },
+    "ecc": {"n_chains": 3},
     "proxml-cv": {"strengths": (1.0, 0.25), "folds": 2},
 }
 

@@ -21,7 +21,7 @@ from longtail.errors import ConvergenceWarning, InputError, ModelError, Paramete
 from longtail.joint import LabelPowerset, PairwiseCRF
 from longtail.joint import _pair_scores as pair_scores
 from longtail.joint._pair_scores import PairFeatures, PairScores
-from longtail.joint._support import distinct_sets
+from longtail.labels import distinct_sets
 
 
 def problem(n=60, d=3, n_labels=4, seed=0):

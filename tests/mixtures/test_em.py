@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logsumexp
 
 from longtail._run import Run
-from longtail.mixtures.bernoulli import distinct_sets, fit_bernoulli_mixture
+from longtail.mixtures.bernoulli import fit_bernoulli_mixture
 from longtail.mixtures.em import joint_logs, maximise
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
 
@@ -169,9 +169,3 @@ class TestBernoulliMixture:
         shares = fit_bernoulli_mixture(Y, 6).responsibilities(Y)
         assert shares.shape == (10, 6)
         assert np.allclose(shares.sum(axis=1), 1)
-
-    def test_distinct_sets_of_empty_rows_and_repeats(self):
-        Y = sp.csr_array(np.array([[0, 0, 0], [1, 0, 1], [0, 0, 0], [1, 0, 1], [1, 0, 0]]))
-        sets, counts, of_row = distinct_sets(Y)
-        assert counts.tolist() == [2, 2, 1]
-        assert np.array_equal(sets.toarray()[of_row], Y.toarray())

@@ -181,13 +181,14 @@ class ChainClassifier(ConditionalClassifier):
                 "labels."
             )
 
-        def work(part: slice, odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        def work(x: sp.csr_array, first: int) -> NDArray[np.float64]:
+            odds = self._odds(x)
             log_p = np.empty(len(odds))
-            has = given[part].toarray().astype(np.bool_)
+            has = given[first : first + len(odds)].toarray().astype(np.bool_)
             log_joint(odds, *self._tables(0), has, log_p)
             return log_p
 
-        return np.concatenate(self._mapped(rows, work))
+        return np.concatenate(self._in_blocks(rows, work))
 
     def _check_state(self) -> None:
         super()._check_state()

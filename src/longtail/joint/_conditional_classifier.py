@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, logit
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_not_negative, check_positive
-from longtail._sparse import ranked
-from longtail.base import Explanation, ExtremeClassifier
+from longtail.base import Explanation
 from longtail.engine import index_for
-from longtail.engine.executor import run_threads, thread_count
-from longtail.errors import ModelError, ParameterError
+from longtail.engine.executor import thread_count
+from longtail.errors import ModelError
+from longtail.marginal import MarginalClassifier
 
 BLOCK_BYTES = 2**22  # bound on the log-odds of a block of points
-SMALLEST = 64  # points a block, if there is more than one thread and no need for less
-
-Result = TypeVar("Result")
+MOST_ROWS = 256  # points of a block, so that threads have something to share
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class JointExplanation(Explanation):
         return "\n".join([super().__str__(), f"labels: {', '.join(parts) or 'none'}"])
 
 
-class ConditionalClassifier(ExtremeClassifier):
+class ConditionalClassifier(MarginalClassifier):
     """Base of the methods with one logistic regression a label on X and on other labels.
 
     Subclasses set `weights_` and `label_weights_` in `_fit`, decode a block of log-odds in
@@ -96,73 +91,19 @@ class ConditionalClassifier(ExtremeClassifier):
         check_count(max_iter=self.max_iter)
         thread_count(self.n_jobs)
 
-    def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        n_labels = len(self.classes_)
+    def _block_rows(self) -> int:
+        return max(1, min(MOST_ROWS, BLOCK_BYTES // (8 * self.weights_.shape[1])))
 
-        def work(rows: slice, odds: NDArray[np.float64]) -> sp.csr_array:
-            sets, _ = self._decode(X[rows], odds)
-            return sp.csr_array(sets.astype(np.float64))
+    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+        return self._decode(X, self._odds(X))[0] > 0
 
-        return _stacked(self._mapped(X, work), n_labels)
+    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+        return self._decode(X, self._odds(X))[1]
 
-    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        n_labels = len(self.classes_)
-
-        def work(rows: slice, odds: NDArray[np.float64]) -> sp.csr_array:
-            labels, values = ranked(self._decode(X[rows], odds)[1], k)
-            order = np.argsort(labels, axis=1)
-            ends = np.arange(0, labels.size + 1, k)
-            return sp.csr_array(
-                (
-                    np.take_along_axis(values, order, axis=1).ravel(),
-                    np.take_along_axis(labels, order, axis=1).ravel(),
-                    ends,
-                ),
-                shape=(len(labels), n_labels),
-            )
-
-        return _stacked(self._mapped(X, work), n_labels)
-
-    def _usual_scale(self) -> tuple[float, float]:
-        return 1.0, 0.0
-
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The marginal probability of each label; the class says how it is found.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller probabilities are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the probabilities of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
-            each row adds up to one.
-        """
-        check_is_fitted(self)
-        if not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        points = self._checked(X, reset=False)
-        if self.label_kind_ in ("dense", "multiclass"):
-            proba = np.concatenate(
-                self._mapped(points, lambda rows, odds: expit(self._decode(points[rows], odds)[1]))
-            )
-            if self.label_kind_ == "multiclass":
-                total = proba.sum(axis=1, keepdims=True)
-                proba /= np.where(total > 0, total, 1.0)
-            return proba
-        lowest = -np.inf if threshold == 0 else float(logit(threshold))
-
-        def work(rows: slice, odds: NDArray[np.float64]) -> sp.csr_array:
-            scores = self._decode(points[rows], odds)[1]
-            where = np.nonzero(scores >= lowest)
-            return sp.csr_array((expit(scores[where]), where), shape=scores.shape)
-
-        return _stacked(self._mapped(points, work), len(self.classes_))
+    def _odds(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """Log-odds of all regressions by the features alone, of a block of points."""
+        scores = index_for(self, self.weights_).scores_above(X, -np.inf)
+        return scores.data.reshape(-1, self.weights_.shape[1])
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
@@ -213,41 +154,9 @@ class ConditionalClassifier(ExtremeClassifier):
         ):
             raise ModelError("The weights of the model do not fit its labels; it was altered.")
 
-    # ---- blocks of points --------------------------------------------------------------------
-
-    def _mapped(
-        self, X: sp.csr_array, work: Callable[[slice, NDArray[np.float64]], Result]
-    ) -> list[Result]:
-        """What `work` makes of each block of rows and its log-odds, on threads, in order."""
-        n, width = X.shape[0], self.weights_.shape[1]
-        threads = thread_count(self.n_jobs)
-        size = max(1, BLOCK_BYTES // (8 * width))
-        size = max(min(size, -(-n // (4 * threads))), min(size, SMALLEST))
-        index = index_for(self, self.weights_)
-        found: dict[int, Result] = {}
-
-        def of_block(first: int, stop: NDArray[np.int8] | None = None) -> Result:
-            rows = slice(first, min(first + size, n))
-            odds = index.scores_above(X[rows], -np.inf).data.reshape(-1, width)
-            return work(rows, odds)
-
-        if threads == 1 or n <= size:
-            return [of_block(first) for first in range(0, n, size)]
-        run_threads(
-            of_block, range(0, n, size), n_jobs=self.n_jobs, done=found.__setitem__,
-            limit_blas=False,
-        )  # fmt: skip
-        return [found[first] for first in sorted(found)]
-
 
 def read_only(array: NDArray[Any], kind: Any) -> NDArray[Any]:
     """The same memory where possible, in one form, so that the kernels are compiled once."""
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.flags.writeable = False
     return view
-
-
-def _stacked(parts: list[sp.csr_array], n_labels: int) -> sp.csr_array:
-    if len(parts) == 1:
-        return parts[0]
-    return sp.csr_array(sp.vstack(parts, format="csr"))

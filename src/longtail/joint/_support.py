@@ -6,7 +6,6 @@ prediction; the marginal probability of a label is the sum over the sets that ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,38 +13,13 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import logit
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_positive
-from longtail._sparse import ranked
-from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.base import Explanation
+from longtail.errors import InputError, ModelError
+from longtail.marginal import LARGEST, MarginalClassifier, log_odds_of
 
 BLOCK_BYTES = 2**25  # probabilities of one block of points
-CERTAIN = 1e-12  # how close to 0 and 1 the probability behind a score may come
-
-
-def distinct_sets(Y: sp.csr_array) -> tuple[sp.csr_array, NDArray[np.int64]]:
-    """The label sets that occur, in order of appearance, and which of them each row has.
-
-    Costs O(nnz(Y) + n). The empty set is one like any other.
-
-    Examples
-    --------
-    >>> sets, which = distinct_sets(sp.csr_array([[1, 0], [1, 1], [1, 0], [0, 0]]))
-    >>> sets.toarray().tolist(), which.tolist()
-    ([[1, 0], [1, 1], [0, 0]], [0, 1, 0, 2])
-    """
-    numbers: dict[bytes, int] = {}
-    which = np.empty(Y.shape[0], dtype=np.int64)
-    firsts: list[int] = []
-    labels = Y.indices.astype(np.int64)
-    for i, (begin, end) in enumerate(zip(Y.indptr[:-1], Y.indptr[1:], strict=True)):
-        which[i] = numbers.setdefault(labels[begin:end].tobytes(), len(numbers))
-        if which[i] == len(firsts):
-            firsts.append(i)
-    return sp.csr_array(Y[firsts]), which
 
 
 @dataclass(frozen=True)
@@ -90,7 +64,7 @@ class SetExplanation(Explanation):
         return "\n".join(lines)
 
 
-class SetClassifier(ExtremeClassifier):
+class SetClassifier(MarginalClassifier):
     """A distribution over the label sets of the training data, log-linear in the features.
 
     Subclasses store `C`, `tol`, `max_iter` and `n_jobs`, set `sets_` in `_fit`, and say how
@@ -130,68 +104,16 @@ class SetClassifier(ExtremeClassifier):
                 "such as br or cbm, select features, or raise memory_limit."
             )
 
-    def _usual_scale(self) -> tuple[float, float]:
-        return 1.0, 0.0
+    def _block_rows(self) -> int:
+        return max(1, BLOCK_BYTES // (8 * max(sum(self.sets_.shape), 1)))
 
-    def _blocks(self, X: sp.csr_array) -> Iterator[sp.csr_array]:
-        size = max(1, BLOCK_BYTES // (8 * max(sum(self.sets_.shape), 1)))
-        for first in range(0, X.shape[0], size):
-            yield X[first : first + size]
+    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+        best = self._log_probabilities(X).argmax(axis=1)
+        return self.sets_[best].toarray() > 0
 
-    def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        best = [self._log_probabilities(block).argmax(axis=1) for block in self._blocks(X)]
-        return sp.csr_array(self.sets_[np.concatenate(best)], dtype=np.float64)
-
-    def _marginals(self, X: sp.csr_array) -> NDArray[np.float64]:
-        """Probabilities (n, L) of a block of points."""
+    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
         p = np.exp(self._log_probabilities(X)) @ self.sets_.astype(np.float64)
-        return np.clip(np.asarray(p), 0.0, 1.0)
-
-    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        n_labels = self.sets_.shape[1]
-        seen = np.flatnonzero(np.bincount(self.sets_.indices, minlength=n_labels))
-        parts = []
-        for block in self._blocks(X):
-            scores = logit(np.clip(self._marginals(block)[:, seen], CERTAIN, 1 - CERTAIN))
-            labels, values = ranked(scores, k)
-            stored = labels >= 0
-            ends = np.concatenate(([0], np.cumsum(stored.sum(axis=1))))
-            part = sp.csr_array(
-                (values[stored], seen[labels[stored]], ends), shape=(len(labels), n_labels)
-            )
-            part.sort_indices()
-            parts.append(part)
-        return sp.csr_array(sp.vstack(parts, format="csr"))
-
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The marginal probability of each label: the sum over the label sets that hold it.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller probabilities are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the probabilities of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense, or one class a row: all probabilities.
-        """
-        check_is_fitted(self)
-        if not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        blocks = self._blocks(self._checked(X, reset=False))
-        if self.label_kind_ in ("dense", "multiclass"):
-            return np.vstack([self._marginals(block) for block in blocks])
-        parts = []
-        for block in blocks:
-            p = self._marginals(block)
-            rows, labels = np.nonzero((p >= threshold) & (p > 0))
-            ends = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(p)))))
-            parts.append(sp.csr_array((p[rows, labels], labels, ends), shape=p.shape))
-        return sp.csr_array(sp.vstack(parts, format="csr"))
+        return log_odds_of(np.clip(np.asarray(p), 0.0, 1.0))
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> SetExplanation:
         logs = self._log_probabilities(x)[0]
@@ -201,7 +123,7 @@ class SetClassifier(ExtremeClassifier):
         best = [int(side[logs[side].argmax()]) if len(side) else None for side in sides]
         one, other = best
         if one is None or other is None:
-            ours, bias = np.zeros(x.nnz), float(logit(CERTAIN if one is None else 1 - CERTAIN))
+            ours, bias = np.zeros(x.nnz), -LARGEST if one is None else LARGEST
         else:
             ours, bias = self._between(x, one, other)
         values = x.data.astype(np.float64)

@@ -194,7 +194,7 @@ class ChainEnsemble(ChainClassifier):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The mean over the chains, each given the labels that it predicts itself."""
         L = self.orders_.shape[1]
-        odds = self._mapped(x, lambda rows, odds: odds)[0]
+        odds = self._odds(x)
         weights, others = np.zeros(self.weights_.shape[0]), np.zeros(L)
         for chain in range(len(self.orders_)):
             at = [chain * L + column]

@@ -259,14 +259,10 @@ class ProbabilisticClassifierChain(_SingleChain):
         points = self._checked(X, reset=False)
         names = self.classes_.tolist()
 
-        def work(
-            rows: slice, odds: NDArray[np.float64]
-        ) -> list[list[tuple[tuple[Any, ...], float]]]:
-            found = []
-            for first in range(0, len(odds), 64):
-                _, sets, log_p = self._searched(
-                    odds[first : first + 64], n_sets=min(int(n), self._beam)
-                )
+        def work(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
+            odds, found = self._odds(x), []
+            for at in range(0, len(odds), 64):
+                _, sets, log_p = self._searched(odds[at : at + 64], n_sets=min(int(n), self._beam))
                 found += [
                     [
                         (tuple(names[label] for label in np.flatnonzero(has)), float(np.exp(p)))
@@ -277,4 +273,4 @@ class ProbabilisticClassifierChain(_SingleChain):
                 ]
             return found
 
-        return [sets for part in self._mapped(points, work) for sets in part]
+        return [sets for part in self._in_blocks(points, work) for sets in part]

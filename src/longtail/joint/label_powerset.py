@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from longtail._run import Run
 from longtail.engine.softmax import fit_softmax, softmax_logs
 from longtail.errors import ModelError
-from longtail.joint._support import SetClassifier, distinct_sets
+from longtail.joint._support import SetClassifier
+from longtail.labels import distinct_sets
 
 ARRAYS = 12  # of the size of the weights, that training holds at once
 

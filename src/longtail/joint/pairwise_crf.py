@@ -21,7 +21,8 @@ from longtail.engine.softmax import solve, warn_of
 from longtail.engine.softmax_loss import SoftmaxLoss, working_type
 from longtail.errors import ModelError
 from longtail.joint._pair_scores import PairFeatures, PairScores, set_scores
-from longtail.joint._support import SetClassifier, distinct_sets
+from longtail.joint._support import SetClassifier
+from longtail.labels import distinct_sets
 
 ARRAYS = 12  # of the size of the parameters, that training holds at once
 

@@ -26,6 +26,7 @@ from longtail.labels.propensity import (
     propensity_constants,
 )
 from longtail.labels.ranking import TailRanking
+from longtail.labels.sets import distinct_sets
 from longtail.labels.tail import (
     PowerLaw,
     TailStatistics,
@@ -49,6 +50,7 @@ __all__ = [
     "connected_components",
     "cooccurrence_graph",
     "decode_labels",
+    "distinct_sets",
     "encode_labels",
     "fit_power_law",
     "hubs",

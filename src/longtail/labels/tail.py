@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.special import zeta
 
 from longtail.errors import InputError
 from longtail.labels.encoding import encode_labels
+from longtail.labels.sets import distinct_sets
 
 _SMALLEST_FIT = 10
 """Labels that a power-law fit needs; below it the exponent says nothing."""
@@ -211,7 +211,7 @@ def tail_statistics(Y: Any, *, classes: Sequence[Hashable] | None = None) -> Tai
         labels=L,
         labels_used=len(used),
         points_without_labels=int((sizes == 0).sum()),
-        label_sets=_distinct_rows(matrix),
+        label_sets=distinct_sets(matrix)[0].shape[0],
         labels_per_point=matrix.nnz / n if n else float("nan"),
         labels_per_point_max=int(sizes.max(initial=0)),
         points_per_label=matrix.nnz / L if L else float("nan"),
@@ -235,11 +235,6 @@ def _gini(ascending: NDArray[np.int64]) -> float:
         return float("nan")
     ranks = np.arange(1, size + 1)
     return float(2 * (ranks * ascending).sum() / (size * ascending.sum()) - (size + 1) / size)
-
-
-def _distinct_rows(matrix: sp.csr_array) -> int:
-    ends = matrix.indptr.tolist()
-    return len({matrix.indices[a:b].tobytes() for a, b in pairwise(ends)})
 
 
 def _checked_counts(counts: ArrayLike) -> NDArray[np.int64]:

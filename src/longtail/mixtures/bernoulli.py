@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from longtail._checks import check_count, check_seed
-from longtail.labels import encode_labels
+from longtail.labels import distinct_sets, encode_labels
 
 SMOOTHING = 0.1  # points with and without each label that are added to every component
 SHORT = 15  # rounds of every start; the best one goes on
@@ -92,7 +92,8 @@ def fit_bernoulli_mixture(
     """
     check_count(n_components=n_components, n_starts=n_starts, max_rounds=max_rounds)
     check_seed(random_state)
-    sets, counts, _ = distinct_sets(encode_labels(Y).matrix)
+    sets, which = distinct_sets(encode_labels(Y).matrix)
+    counts = np.bincount(which)
     draw = np.random.default_rng(random_state)
     ones, number = sets.astype(np.float64), counts.astype(np.float64)
     tries = (
@@ -103,33 +104,6 @@ def fit_bernoulli_mixture(
     )
     best = max(tries, key=lambda mixture: mixture.log_likelihood)
     return _improved(ones, number, best, max_rounds, tol)
-
-
-def distinct_sets(
-    Y: sp.csr_array,
-) -> tuple[sp.csr_array, NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct rows of a label matrix, how often each occurs, and which one each row is.
-
-    O(nnz(Y)). The sets are in the order in which they first occur.
-
-    Examples
-    --------
-    >>> sets, counts, of_row = distinct_sets(sp.csr_array([[1, 0], [0, 1], [1, 0]]))
-    >>> sets.toarray().tolist(), counts.tolist(), of_row.tolist()
-    ([[1, 0], [0, 1]], [2, 1], [0, 1, 0])
-    """
-    matrix = sp.csr_array(Y)
-    matrix.sort_indices()
-    indices = np.ascontiguousarray(matrix.indices, dtype=np.int64)
-    number: dict[bytes, int] = {}
-    of_row = np.empty(matrix.shape[0], dtype=np.int64)
-    first: list[int] = []
-    for row, (start, end) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
-        at = number.setdefault(indices[start:end].tobytes(), len(number))
-        if at == len(first):
-            first.append(row)
-        of_row[row] = at
-    return sp.csr_array(matrix[first]), np.bincount(of_row, minlength=len(first)), of_row
 
 
 def _start(

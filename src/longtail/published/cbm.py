@@ -7,6 +7,7 @@ and Hamming loss in percent. Of the five data sets Scene, RCV1 (subset 1) and Me
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from longtail.data import MIXTURE_COLUMNS, Dataset, make_mixture
 from longtail.published.paper import Noted, Paper, PublishedTable, Trial, read_table
@@ -66,11 +67,14 @@ def _artificial(column: str) -> tuple[Dataset, Dataset, dict[str, float]]:
     return data.train, data.test, {"subset_accuracy": data.upper_bound}
 
 
-def _logistic(C: float, K: int, **boosted: object) -> dict[str, dict[str, object]]:
+def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
     """The paper's tuned variance of the Gaussian prior and numbers of components."""
-    linear = {name: {"C": C} for name in ("BinRel+LR", "PowSet+LR", "CC", "PCC", "CDN")}
     return {
-        **linear,
+        "BinRel+LR": {"C": C},
+        "PowSet+LR": {"C": C},
+        "CC": {"C": C, "order": "given"},
+        "PCC": {"C": C, "order": "given"},
+        "CDN": {"C": C, "target": "hamming"},
         "CBM+LR": {"C": C, "n_components": K},
         "ECC-label": {"C": C, "voting": "label"},
         "ECC-subset": {"C": C, "voting": "subset"},
@@ -144,6 +148,12 @@ PAPER = Paper(
             "the paper states neither the number of labels nor the scale of weights and noise of "
             "its artificial data; ours are chosen so that the best possible comes near",
             table="1",
+        ),
+        Noted(
+            "from the package MEKA, which predicts labels more probable than not, as target "
+            "'hamming' does; by sets ours are higher",
+            table="2",
+            method="CDN",
         ),
         Noted(
             "the supplement tunes K = 20 for a training set of 14 distinct label sets",
