@@ -31,7 +31,7 @@ class MarginalClassifier(ExtremeClassifier):
 
     Subclasses say in `_sets_of` which label sets a block of points gets, in `_scores_of` the
     log-odds of each label's marginal probability, and in `_block_rows` how many points a block may
-    have. They store `n_jobs`.
+    have. They store `n_jobs`. Labels without a training point are not in top-k lists.
     """
 
     n_jobs: int | None
@@ -54,10 +54,14 @@ class MarginalClassifier(ExtremeClassifier):
         return self._stacked(X, lambda x, first: sp.csr_array(self._sets_of(x, first), dtype=float))
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        n_labels = len(self.classes_)
-        return self._stacked(
-            X, lambda x, first: from_ranked(*ranked(self._scores_of(x, first), k), n_labels)
-        )
+        seen = np.flatnonzero(self.label_counts_)
+
+        def best(x: sp.csr_array, first: int) -> sp.csr_array:
+            places, scores = ranked(self._scores_of(x, first)[:, seen], k)
+            labels = np.where(places >= 0, seen[places], -1)
+            return from_ranked(labels, scores, len(self.classes_))
+
+        return self._stacked(X, best)
 
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
