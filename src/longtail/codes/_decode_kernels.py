@@ -40,7 +40,7 @@ def _posterior(z):
 
 @kernel
 def identify(odds, bit_ptr, bit_labels, label_ptr, label_bits, of_label, cluster_ptr, members, out):
-    """The cluster of each point and the runner-up, into out[:, 0] and out[:, 1].
+    """The cluster of each point into out[:, 0], and the runners-up into the other columns.
 
     That with most bits on; of equals the one whose bits have the largest sum of posteriors, and
     then the first. -1 where no bit is on, or no other cluster has a bit on. O(labels of the bits
@@ -59,14 +59,20 @@ def identify(odds, bit_ptr, bit_labels, label_ptr, label_bits, of_label, cluster
                         seen[n_seen] = c
                         n_seen += 1
                     count[c] += 1
-        for place in range(2):
-            most = 0
+        for place in range(out.shape[1]):
+            most = n_equal = 0
             for q in range(n_seen):
-                most = max(most, count[seen[q]])
+                if count[seen[q]] > most:
+                    most = count[seen[q]]
+                    n_equal = 0
+                n_equal += count[seen[q]] == most
             best, best_sum = NO_CLUSTER, -1.0
             for q in range(n_seen):
                 c = seen[q]
                 if most > 0 and count[c] == most:
+                    if n_equal == 1:
+                        best = c
+                        break
                     total = 0.0
                     for m in range(cluster_ptr[c], cluster_ptr[c + 1]):
                         label = members[m]

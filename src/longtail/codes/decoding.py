@@ -142,8 +142,10 @@ def decode_robust(
     odds = _rows(odds, code, of_label)
     of_label = np.asarray(of_label, dtype=np.int64)
     tables = tables_of(code)
-    cluster = np.ascontiguousarray(identify_clusters(odds, code, of_label)[:, 0])
     cluster_ptr, members = members_of(of_label)
+    found = np.empty((len(odds), 1), dtype=np.int64)
+    identify(odds, *tables, of_label, cluster_ptr, members, found)
+    cluster = found[:, 0]
     ends = np.zeros(len(odds) + 1, dtype=np.int64)
     labels = np.empty(0, dtype=np.int64)
     for fill in (False, True):  # count, then write
