@@ -5,9 +5,11 @@
 
 Label sets are made up: frequencies follow a power law, labels come in groups of related ones, most
 points stay within a group, a small share has one label from elsewhere, and a few hubs occur with
-everything. Each number of labels is measured in a process of its own, so that its peak of memory is
-its own. B/L is the code size, hubs included, over the number of labels; UHL is a share of all
-decisions, and what is lost one of all labels of all points.
+everything. The second table is the search for hubs and clusters by `choose_clusters`, which goes
+through dozens of settings, for a code of a given share of the labels. Each number of labels is
+measured in a process of its own, so that its peak of memory is its own. B/L is the code size, hubs
+included, over the number of labels; UHL is a share of all decisions, and what is lost one of all
+labels of all points.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from multiprocessing import get_context
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.codes import choose_clusters
 from longtail.codes.code import encode, robust_code
 from longtail.labels import cluster_labels, label_counts, unrecoverable_loss
 
@@ -96,11 +99,28 @@ def measured(n_labels: int, max_size: int, n_hubs: int) -> dict[str, float]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
+def searched(n_labels: int, share: float) -> str:
+    """A line of the second table."""
+    choose_clusters(made_up_labels(200), 100)  # compiled
+    Y = made_up_labels(n_labels)
+    began = time.perf_counter()
+    choice = choose_clusters(Y, round(share * n_labels))
+    seconds = time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    lost = 100 * choice.uhl * Y.shape[0] * Y.shape[1] / Y.nnz
+    return (
+        f"{n_labels:>7,}{round(share * n_labels):>9,}{seconds:>9.0f}{peak:>9.2f}"
+        f"{len(choice.curve):>10}{choice.n_hubs:>7}{choice.max_size:>10}{choice.code_size:>7,}"
+        f"{lost:>8.2f}"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--labels", default="1000,10000,100000", help="numbers, by commas")
     options.add_argument("--max-size", type=int, default=50, help="labels of a cluster at most")
     options.add_argument("--hubs", type=int, default=2 * HUBS, help="labels set aside")
+    options.add_argument("--share", type=float, default=0.1, help="code size to search for")
     given = options.parse_args()
     print("  ".join(COLUMNS))
     for n_labels in map(int, given.labels.split(",")):
@@ -111,6 +131,10 @@ def main() -> None:
             for name, value in row.items()
         )
         print("  ".join(cells), flush=True)
+    print("\n labels     bits   search s  peak GB  settings   hubs  max size   bits  lost %")
+    for n_labels in map(int, given.labels.split(",")):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+            print(alone.submit(searched, n_labels, given.share).result(), flush=True)
 
 
 if __name__ == "__main__":

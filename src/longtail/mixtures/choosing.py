@@ -123,15 +123,8 @@ validation, n_starts, random_state, n_jobs
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @property
-    def n_components(self) -> int:  # type: ignore[override]
-        """The number of components that is being trained or was chosen."""
-        return getattr(self, "size_", 1)
-
-    @property
-    def C(self) -> float:  # type: ignore[override]  # noqa: N802
-        """The C that is being trained or was chosen."""
-        return getattr(self, "C_", 1.0)
+    def _wanted(self) -> tuple[int, float]:
+        return getattr(self, "size_", 1), getattr(self, "C_", 1.0)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -183,11 +183,12 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     # ---- training ----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
+        n_components, C = self._wanted()
         check_count(
-            n_components=self.n_components, leaves=self.leaves, n_trees=self.n_trees,
+            n_components=n_components, leaves=self.leaves, n_trees=self.n_trees,
             max_rounds=self.max_rounds, n_starts=self.n_starts,
         )  # fmt: skip
-        check_positive(C=self.C, shrinkage=self.shrinkage)
+        check_positive(C=C, shrinkage=self.shrinkage)
         check_not_negative(tol=self.tol, validation=self.validation)
         check_seed(self.random_state)
         thread_count(self.n_jobs)
@@ -209,13 +210,17 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         if not self.validation < 1:
             raise ParameterError(f"validation must be a share below 1, not {self.validation!r}.")
 
+    def _wanted(self) -> tuple[int, float]:
+        """Components and C to train with."""
+        return self.n_components, self.C
+
     @property
     def _gate_kind(self) -> str:
         return self.experts if self.gate is None else self.gate
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
-        size = min(self.n_components, n)
+        size = min(self._wanted()[0], n)
         check_size(size, n_labels, X.shape[1])
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
@@ -257,7 +262,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     def _new_parts(self, size: int, n_labels: int) -> tuple[Gate, Experts]:
         settings = {
-            "logistic": {"C": self.C, "n_jobs": self.n_jobs},
+            "logistic": {"C": self._wanted()[1], "n_jobs": self.n_jobs},
             "boosting": {
                 "leaves": self.leaves, "shrinkage": self.shrinkage, "n_trees": self.n_trees,
                 "random_state": self.random_state, "n_jobs": self.n_jobs,
