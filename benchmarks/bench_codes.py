@@ -245,7 +245,7 @@ def decoding_seconds(method: str, model: Any, X: sp.csr_array) -> float:
         odds = np.vstack(list(model._log_odds(X)))
 
         def read() -> None:
-            bits = decode_robust(odds[:, :n_bits], model.code_, model.clusters_)
+            bits = decode_robust(odds, model.code_, model.clusters_)
             rows, hubs = np.nonzero(odds[:, n_bits:] >= 0)
             alone = (np.ones(len(rows)), (rows, model.hubs_[hubs]))
             bits + sp.csr_array(alone, shape=bits.shape)

@@ -100,7 +100,7 @@ class BitClassifier(ExtremeClassifier):
         n_bits = self.code_.shape[1]
         for odds in self._log_odds(X):
             taking = Taking(self.threshold, self.decoding == "random", self.random_state, first)
-            chosen = self._decode(odds[:, :n_bits], taking)
+            chosen = self._decode(odds, taking)
             rows, hubs = np.nonzero(odds[:, n_bits:] >= 0)
             alone = sp.csr_array(
                 (np.ones(len(rows)), (rows, self.hubs_[hubs])),

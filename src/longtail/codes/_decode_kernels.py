@@ -39,19 +39,22 @@ def _posterior(z):
 
 
 @kernel
-def identify(odds, bit_ptr, bit_labels, label_ptr, label_bits, of_label, cluster_ptr, members, out):
+def identify(
+    odds, bit_ptr, bit_labels, label_ptr, label_bits, of_label, cluster_ptr, members, least, out
+):
     """The cluster of each point into out[:, 0], and the runners-up into the other columns.
 
     That with most bits on; of equals the one whose bits have the largest sum of posteriors, and
-    then the first. -1 where no bit is on, or no other cluster has a bit on. O(labels of the bits
-    that are on + labels of the clusters that tie) a point.
+    then the first. -1 where no cluster, or no other cluster, has `least` bits on. O(labels of the
+    bits that are on + labels of the clusters that tie) a point.
     """
     n_clusters = cluster_ptr.shape[0] - 1
+    n_bits = bit_ptr.shape[0] - 1
     count = np.zeros(n_clusters, np.int64)
     seen = np.empty(n_clusters, np.int64)
     for i in range(odds.shape[0]):
         n_seen = 0
-        for b in range(odds.shape[1]):
+        for b in range(n_bits):
             if odds[i, b] >= 0.0:
                 for p in range(bit_ptr[b], bit_ptr[b + 1]):
                     c = of_label[bit_labels[p]]
@@ -69,7 +72,7 @@ def identify(odds, bit_ptr, bit_labels, label_ptr, label_bits, of_label, cluster
             best, best_sum = NO_CLUSTER, -1.0
             for q in range(n_seen):
                 c = seen[q]
-                if most > 0 and count[c] == most:
+                if most >= least and count[c] == most:
                     if n_equal == 1:
                         best = c
                         break
@@ -135,7 +138,7 @@ def pick_from_all(
     n = 0
     for i in range(odds.shape[0]):
         n_seen = 0
-        for b in range(odds.shape[1]):
+        for b in range(bit_ptr.shape[0] - 1):
             if odds[i, b] >= 0.0:
                 for p in range(bit_ptr[b], bit_ptr[b + 1]):
                     label = bit_labels[p]

@@ -6,6 +6,7 @@ Bits are given as log-odds: a bit is on from 0 on, and its posterior, which brea
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> s
     Parameters
     ----------
     odds : array of shape (n, B)
-        Log-odds of the bits.
+        Log-odds of the bits; further columns, such as those of hubs, are not looked at.
     code : csr_array of shape (L, B)
     taking : Taking
         When a label is taken; by default if all its bits are on.
@@ -115,7 +116,7 @@ def decode_robust(
     Parameters
     ----------
     odds : array of shape (n, B)
-        Log-odds of the bits.
+        Log-odds of the bits; further columns, such as those of hubs, are not looked at.
     code : csr_array of shape (L, B)
         A robust code: labels of one cluster share no bit.
     of_label : int array of shape (L,)
@@ -144,7 +145,11 @@ def decode_robust(
     tables = tables_of(code)
     cluster_ptr, members = members_of(of_label)
     found = np.empty((len(odds), 1), dtype=np.int64)
-    identify(odds, *tables, of_label, cluster_ptr, members, found)
+    bits = int(np.diff(code.indptr).max(initial=1))
+    least = 1 if taking.by_chance else max(1, math.ceil(taking.threshold * bits - 1e-9))
+    if bits != int(np.diff(code.indptr)[of_label >= 0].min(initial=bits)):
+        least = 1  # labels of fewer bits need fewer
+    identify(odds, *tables, of_label, cluster_ptr, members, least, found)  # with less, no label
     cluster = found[:, 0]
     ends = np.zeros(len(odds) + 1, dtype=np.int64)
     labels = np.empty(0, dtype=np.int64)
@@ -170,7 +175,7 @@ def identify_clusters(
     odds = _rows(odds, code, of_label)
     of_label = np.asarray(of_label, dtype=np.int64)
     out = np.empty((len(odds), 2), dtype=np.int64)
-    identify(odds, *tables_of(code), of_label, *members_of(of_label), out)
+    identify(odds, *tables_of(code), of_label, *members_of(of_label), 1, out)
     return out
 
 
@@ -193,7 +198,7 @@ def _rows(
 ) -> NDArray[np.float64]:
     """The odds as a matrix, refused unless all fits the code: kernels do not look again."""
     rows = np.ascontiguousarray(np.atleast_2d(odds), dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != code.shape[1]:
+    if rows.ndim != 2 or rows.shape[1] < code.shape[1]:
         raise InputError(
             f"The log-odds have shape {rows.shape}, but the code has {code.shape[1]} bits; give "
             "one column a bit."
