@@ -15,7 +15,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cbm": {"n_components": 3, "n_starts": 2, "max_rounds": 5},
     "cbm-cv": {
         "sizes": (1, 3),
-        "strengths": (0.1, 1.0),
+        "Cs": (0.1, 1.0),
         "folds": 2,
         "n_starts": 2,
         "max_rounds": 3,

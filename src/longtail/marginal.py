@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import from_ranked, ranked
 from longtail.base import ExtremeClassifier
 from longtail.engine.executor import run_threads
-from longtail.errors import ParameterError
+from longtail.errors import ModelError, ParameterError
 
 LARGEST = 40.0
 """Log-odds of a label that is certain."""
@@ -55,6 +55,8 @@ class MarginalClassifier(ExtremeClassifier):
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         seen = np.flatnonzero(self.label_counts_)
+        if not len(seen):
+            return sp.csr_array((X.shape[0], len(self.classes_)))
 
         def best(x: sp.csr_array, first: int) -> sp.csr_array:
             places, scores = ranked(self._scores_of(x, first)[:, seen], k)
@@ -103,6 +105,13 @@ class MarginalClassifier(ExtremeClassifier):
             return sp.csr_array((expit(scores[where]), where), shape=scores.shape)
 
         return self._stacked(rows, likely)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        try:
+            self._check_parameters()
+        except ParameterError as error:
+            raise ModelError(f"The model's parameters make no sense: {error}") from error
 
     # ---- blocks of points --------------------------------------------------------------------
 

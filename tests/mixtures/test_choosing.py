@@ -20,7 +20,7 @@ def data():
 def test_the_best_mean_score_is_chosen_and_the_model_is_the_plain_one(data):
     X, Y = data
     model = ConditionalBernoulliMixtureCV(
-        sizes=(4, 1), strengths=(10.0, 0.001), n_starts=2, max_rounds=4
+        sizes=(4, 1), Cs=(10.0, 0.001), n_starts=2, max_rounds=4
     ).fit(X, Y)
     found = model.cv_results_
     assert found["n_components"].tolist() == [1, 1, 4, 4]
@@ -49,7 +49,7 @@ def test_weights_are_carried_over_and_responsibilities_are_not(data, monkeypatch
 
     monkeypatch.setattr(module, "maximise", recorded)
     ConditionalBernoulliMixtureCV(
-        sizes=(2, 5), strengths=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
+        sizes=(2, 5), Cs=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
     ).fit(X, Y)
     assert [(C, shares.shape[1]) for C, shares, _ in starts[:4]] == [
         (1.0, 2), (10.0, 2), (1.0, 5), (10.0, 5),
@@ -64,14 +64,14 @@ def test_weights_are_carried_over_and_responsibilities_are_not(data, monkeypatch
 def test_every_target_can_decide(target, data):
     X, Y = data
     model = ConditionalBernoulliMixtureCV(
-        sizes=(2,), strengths=(1.0,), folds=2, target=target, n_starts=1, max_rounds=2
+        sizes=(2,), Cs=(1.0,), folds=2, target=target, n_starts=1, max_rounds=2
     ).fit(X[:80], Y[:80])
     assert 0 < model.cv_results_["mean_score"][0] <= 1
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"sizes": ()}, {"sizes": (0,)}, {"strengths": "1"}, {"strengths": (-1.0,)}, {"folds": 1}],
+    [{"sizes": ()}, {"sizes": (0,)}, {"Cs": "1"}, {"Cs": (-1.0,)}, {"folds": 1}],
 )
 def test_wrong_parameters(wrong):
     with pytest.raises(ParameterError):

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 import longtail
 from longtail.data import load
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ConvergenceWarning, ModelError, ParameterError
 from longtail.metrics import hamming_loss, subset_accuracy
 from longtail.mixtures import ConditionalBernoulliMixture, marginals
 from longtail.one_vs_rest import BinaryRelevance
@@ -110,7 +110,31 @@ def test_threshold_is_chosen(data):
     assert model.predict(X).shape == Y.shape
 
 
+def test_a_threshold_must_have_been_chosen(data):
+    X, Y = data
+    model = ConditionalBernoulliMixture(n_components=2, max_rounds=2).fit(X, Y)
+    model.set_params(target="f1", decoding="threshold")
+    with pytest.raises(ParameterError, match="fit with"):
+        model.predict(X[:2])
+
+
+def test_a_search_that_is_given_up_says_so():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 40)) < 0.5).astype(int)
+    model = ConditionalBernoulliMixture(n_components=10, C=1e-3, max_rounds=2, tol=0.0)
+    model.fit(rng.normal(size=(60, 2)), Y)
+    with pytest.warns(ConvergenceWarning, match="may have been missed"):
+        model.predict(np.zeros((1, 2)))
+
+
 class TestOddData:
+    def test_no_labels_at_all(self):
+        X, Y = np.eye(4), np.zeros((4, 3), dtype=int)
+        model = ConditionalBernoulliMixture(n_components=2).fit(X, Y)
+        assert not model.predict(X).any()
+        assert model.predict_topk(X, 2).nnz == 0
+        assert model.explain(X[0]).sets[0][0] == ()
+
     def test_more_components_than_label_sets_or_points(self):
         X, Y = np.eye(4), np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
         model = ConditionalBernoulliMixture(n_components=50, C=100.0).fit(X, Y)
@@ -153,7 +177,8 @@ class TestOddData:
         [
             {"n_components": 0}, {"experts": "trees"}, {"gate": "none"}, {"C": -1.0},
             {"target": "f2"}, {"decoding": "guess"}, {"validation": 1.0}, {"tol": -1.0},
-            {"target": "subset", "decoding": "threshold"}, {"n_trees": 0}, {"shrinkage": 0.0},
+            {"target": "subset", "decoding": "threshold"}, {"allow_empty": "no"},
+            {"n_trees": 0}, {"shrinkage": 0.0},
         ],
     )  # fmt: skip
     def test_wrong_parameters(self, wrong):
@@ -186,8 +211,33 @@ def test_stored_and_altered(kind, data, tmp_path):
     again = longtail.load(tmp_path / "model")
     assert np.array_equal(again.predict(X), model.predict(X))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    changes = {
+        "n_components_": 2, "threshold_": "x", "empty_sets_": None, "kinds_": ["logistic"],
+        "gate_": {}, "experts_": {},
+    }  # fmt: skip
+    for name, value in changes.items():
+        state = model._to_state()
+        state["learned"][name] = value
+        with pytest.raises(ModelError):
+            ConditionalBernoulliMixture._from_state(state)
     state = model._to_state()
-    state["learned"]["n_components_"] = 2
+    state["parameters"]["n_components"] = -3
+    with pytest.raises(ModelError):
+        ConditionalBernoulliMixture._from_state(state)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("gate_", "weights", np.nan), ("experts_", "weights", np.inf), ("experts_", "sign", 7)],
+)
+def test_altered_weights_are_refused(part, name, value, model):
+    state = model._to_state()
+    arrays = {key: array.copy() for key, array in state["learned"][part].items()}
+    if sp.issparse(arrays[name]):
+        arrays[name].data[:] = value
+    else:
+        arrays[name][:] = value
+    state["learned"][part] = arrays
     with pytest.raises(ModelError):
         ConditionalBernoulliMixture._from_state(state)
 

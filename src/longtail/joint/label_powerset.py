@@ -125,5 +125,6 @@ class LabelPowerset(SetClassifier):
             not isinstance(weights, np.ndarray)
             or weights.dtype != np.float32
             or weights.shape != (self.n_features_in_ + 1, self.sets_.shape[0])
+            or not np.isfinite(weights).all()
         ):
             raise ModelError("The weights of the model do not fit its label sets; it was altered.")

@@ -181,7 +181,12 @@ class PairwiseCRF(SetClassifier):
         }
         for name, (shape, kind) in shapes.items():
             part = getattr(self, name, None)
-            if not isinstance(part, np.ndarray) or part.shape != shape or part.dtype != kind:
+            if (
+                not isinstance(part, np.ndarray)
+                or part.shape != shape
+                or part.dtype != kind
+                or not np.isfinite(part).all()
+            ):
                 raise ModelError(f"The model's {name} does not fit its label sets; it was altered.")
         if (
             not isinstance(pairs, np.ndarray)

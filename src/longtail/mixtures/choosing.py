@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_count, check_positive
+from longtail._checks import check_count, check_positive, is_count
 from longtail._run import Run
 from longtail.data.folds import fold_of_rows
-from longtail.errors import ParameterError
+from longtail.errors import ModelError, ParameterError
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
 from longtail.mixtures.bernoulli import fit_bernoulli_mixture
 from longtail.mixtures.conditional_bernoulli import (
@@ -24,7 +24,8 @@ from longtail.mixtures.conditional_bernoulli import (
     check_size,
 )
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
-from longtail.mixtures.targets import Target, Way, marginals, optimal_sets
+from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.targets import Target, Way, above_threshold, marginals, optimal_sets
 
 SCORES = {
     "subset": subset_accuracy,
@@ -48,8 +49,8 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     ----------
     sizes : sequence of int
         Numbers of components to try.
-    strengths : sequence of float
-        Values of C to try; one of them for boosted trees, which do not use it.
+    Cs : sequence of float
+        Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.
     folds : int
         How many parts the points are cut into, at least 2.
     experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
@@ -74,7 +75,7 @@ validation, n_starts, random_state, n_jobs
     >>> from longtail.mixtures import ConditionalBernoulliMixtureCV
     >>> X = [[1, 0], [1, 0], [0, 1], [0, 1]] * 6
     >>> Y = [["sea", "sun"], ["fog"], ["snow"], ["snow"]] * 6
-    >>> model = ConditionalBernoulliMixtureCV(sizes=(1, 2), strengths=(1.0, 10.0)).fit(X, Y)
+    >>> model = ConditionalBernoulliMixtureCV(sizes=(1, 2), Cs=(1.0, 10.0)).fit(X, Y)
     >>> model.size_ in (1, 2), model.cv_table().columns
     (True, ['n_components', 'C', 'score', 'std', 'chosen'])
     """
@@ -89,7 +90,7 @@ validation, n_starts, random_state, n_jobs
         self,
         *,
         sizes: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
-        strengths: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        Cs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
         folds: int = 3,
         experts: Learner = "logistic",
         gate: Learner | None = None,
@@ -107,7 +108,7 @@ validation, n_starts, random_state, n_jobs
         n_jobs: int | None = None,
     ) -> None:
         self.sizes = sizes
-        self.strengths = strengths
+        self.Cs = Cs
         self.folds = folds
         self.experts = experts
         self.gate = gate
@@ -129,12 +130,12 @@ validation, n_starts, random_state, n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, values in (("sizes", self.sizes), ("strengths", self.strengths)):
+        for name, values in (("sizes", self.sizes), ("Cs", self.Cs)):
             if isinstance(values, str) or not np.ndim(values) or not len(values):
                 raise ParameterError(f"{name} must list at least one value, not {values!r}.")
         for size in self.sizes:
             check_count(sizes=size)
-        check_positive(**{f"strengths[{i}]": C for i, C in enumerate(self.strengths)})
+        check_positive(**{f"Cs[{i}]": C for i, C in enumerate(self.Cs)})
         check_count(folds=self.folds)
         if self.folds < 2:
             raise ParameterError(f"folds must be at least 2, not {self.folds}.")
@@ -142,9 +143,12 @@ validation, n_starts, random_state, n_jobs
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         sizes, strengths = (
             sorted(set(map(int, self.sizes))),
-            sorted(set(map(float, self.strengths))),
+            sorted(set(map(float, self.Cs))),
         )
-        check_size(min(sizes[-1], X.shape[0]), Y.shape[1], X.shape[1])
+        if "logistic" not in (self.experts, self._gate_kind):
+            strengths = strengths[:1]
+        if self.experts == "logistic":
+            check_size(min(sizes[-1], X.shape[0]), Y.shape[1], X.shape[1])
         settings = list(itertools.product(sizes, strengths))
         scores = np.empty((self.folds, len(settings)))
         fold_of = fold_of_rows(Y, self.folds, self.random_state)
@@ -166,6 +170,20 @@ validation, n_starts, random_state, n_jobs
         }
         self.size_, self.C_ = settings[int(np.argmax(means))]
         super()._fit(X, Y, run.part("final"))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        found = getattr(self, "cv_results_", None)
+        if (
+            not is_count(getattr(self, "size_", None))
+            or not isinstance(getattr(self, "C_", None), float)
+            or not isinstance(found, dict)
+            or not all(
+                isinstance(found.get(name), np.ndarray)
+                for name in ("n_components", "C", "mean_score", "std_score")
+            )
+        ):
+            raise ModelError("What the model says of its choice makes no sense; it was altered.")
 
     def cv_table(self) -> pl.DataFrame:
         """One row a setting, the chosen one marked."""
@@ -199,11 +217,13 @@ class _Path:
         model = self.model
         if size != self.size or self.last is None:
             self.size, self.shares = size, self._first_shares(min(size, self.X.shape[0]))
-            gate, experts = model._new_parts(self.shares.shape[1], self.Y.shape[1])
-        else:
-            gate, experts = copy(self.last[0]), copy(self.last[1])
+            self.last = None
+        gate, experts = model._new_parts(self.shares.shape[1], self.Y.shape[1])
+        if self.last is not None:  # trees are never carried over: they would only be more
+            gate = copy(self.last[0]) if isinstance(gate, LogisticGate) else gate
+            experts = copy(self.last[1]) if isinstance(experts, LogisticExperts) else experts
         for part in (gate, experts):
-            if hasattr(part, "C"):
+            if isinstance(part, LogisticGate | LogisticExperts):
                 part.C = C
         gate, experts, _, _ = maximise(
             gate, experts, self.X, self.Y, self.shares, max_rounds=model.max_rounds, tol=model.tol,
@@ -226,7 +246,7 @@ class _Path:
             block = X[first : first + rows]
             weights, odds = gate.log_weights(block), experts.log_odds(block)
             if model.decoding == "threshold":
-                sets = marginals(weights, odds) > 0.5
+                sets = above_threshold(marginals(weights, odds), 0.5, allow_empty=model.empty_sets_)
             else:
                 sets = optimal_sets(
                     weights, odds, target=model.target, way=model.decoding,

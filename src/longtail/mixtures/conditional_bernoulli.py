@@ -6,6 +6,7 @@ and its supplement.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -17,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail._run import Run
-from longtail._sparse import ranked
 from longtail.engine.executor import thread_count
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ConvergenceWarning, ModelError, ParameterError
 from longtail.marginal import MarginalClassifier, log_odds_of
 from longtail.mixtures.bernoulli import fit_bernoulli_mixture
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
-from longtail.mixtures.decoding import most_probable_sets
+from longtail.mixtures.decoding import LikelySets, most_probable_sets
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.mixtures.explanation import MixtureExplanation
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
@@ -43,6 +43,8 @@ EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExper
 ALIVE = 0.5  # points that a component needs to be kept
 MOST_BYTES = 2**32  # weights that gate and experts may have at worst
 SHOWN = 4  # components of an explanation
+LEAST = 0.01  # probability from which on a threshold is sought
+SET_CELLS = 2**24  # labels of the sets that are listed at a time
 LIKELY = 0.05  # probability from which on an explanation shows a label
 
 _PARTS: WeakKeyDictionary[Any, tuple[Any, Gate, Experts]] = WeakKeyDictionary()
@@ -76,7 +78,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         The measure for which `predict` gives the best set; see Notes.
     decoding : {"joint", "threshold", "sample"}
         How that set is found: from the joint distribution; as the labels above a threshold ("f1",
-        "jaccard"); or from sets drawn at random.
+        "jaccard"); or from sets drawn at random, which depend on the place of a row in X.
     allow_empty : bool, optional
         Whether the set without labels may be predicted; by default if the training set has it.
     max_rounds : int
@@ -85,7 +87,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         Training ends when a round lowers the bound by less than this share.
     validation : float
         Share of the rows held out, 0 for none: training ends when their likelihood no longer rises,
-        the best round is kept, and the threshold of `decoding="threshold"` is chosen on them.
+        the best round is kept, and the threshold of `decoding="threshold"` is chosen on them, which
+        without any is chosen on the training rows.
     n_starts : int
         Random starts of the Bernoulli mixture of the label sets that training starts from.
     random_state : int
@@ -101,6 +104,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         Components that are left.
     gate_, experts_ : dict of arrays
         What gate and experts have learned.
+    kinds_ : list of str
+        The kinds of gate and experts that they are.
     bound_, loss_, held_out_loss_ : arrays, one entry a round
         The bound (7) with the penalties, the negative log-likelihood a training point, and a
         held-out point.
@@ -109,7 +114,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     empty_sets_ : bool
         Whether the empty set may be predicted.
     threshold_ : float
-        Of `decoding="threshold"`.
+        Of `decoding="threshold"`; NaN if the model was not trained for that.
 
     Notes
     -----
@@ -118,6 +123,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     Points of which a component has less than a thousandth do not count for it, and the labels that
     are constant among its points share one problem. Predicting a point costs the log-odds, O(K·L)
     products with x, and a search that looks at a few sets for each component that matters.
+
+    The search for the most probable set is exact unless it exceeds 100,000 sets for a point, which
+    happens where dozens of labels are nearly as likely as not; a warning says so.
 
     For target "hamming" the labels with a marginal probability above one half are best, for "f1"
     the set with the highest expectation is found exactly, for "jaccard" by a search. Scores of
@@ -137,6 +145,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     paper: ClassVar[str] = "Li et al. 2016"
 
     gate_: dict[str, Any]
+    kinds_: list[str]
     experts_: dict[str, Any]
     n_components_: int
     n_iter_: int
@@ -207,6 +216,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             raise ParameterError(
                 f"decoding='threshold' is for the targets 'f1' and 'jaccard', not {self.target!r}."
             )
+        if self.allow_empty not in (None, True, False):
+            raise ParameterError(f"allow_empty is True, False or None, not {self.allow_empty!r}.")
         if not self.validation < 1:
             raise ParameterError(f"validation must be a share below 1, not {self.validation!r}.")
 
@@ -221,7 +232,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
         size = min(self._wanted()[0], n)
-        check_size(size, n_labels, X.shape[1])
+        if self.experts == "logistic":
+            check_size(size, n_labels, X.shape[1])
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -239,11 +251,12 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             gate.keep(alive)
             experts.keep(alive)
         self.n_components_ = len(alive)
+        self.kinds_ = [self._gate_kind, self.experts]
         self.gate_, self.experts_ = gate.to_arrays(), experts.to_arrays()
         self.bound_, self.loss_ = np.array(history.bound), np.array(history.loss)
         self.held_out_loss_ = np.array(history.held_out)
         self.n_iter_ = len(history.bound)
-        self.threshold_ = 0.5
+        self.threshold_ = float("nan")
         if self.decoding == "threshold":
             self.threshold_ = self._chosen_threshold(*(unseen or (rows, labels)))
 
@@ -254,7 +267,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     def _parted(self, n: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Rows held out, if any, and the others."""
-        number = int(self.validation * n)
+        number = max(1, int(self.validation * n)) if self.validation else 0
         order = np.random.default_rng(self.random_state).permutation(n)
         if not 0 < number < n:
             return None, order
@@ -275,21 +288,21 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _chosen_threshold(self, X: sp.csr_array, Y: sp.csr_array) -> float:
         gate, experts = self._mixture()
         rows = block_size(self.n_components_, Y.shape[1])
-        chances = np.concatenate(
-            [
-                marginals(gate.log_weights(part), experts.log_odds(part))
-                for part in (X[at : at + rows] for at in range(0, X.shape[0], rows))
-            ]
-        )
-        return best_threshold(chances, Y, self.target, allow_empty=self.empty_sets_)[0]
+        parts = []
+        for at in range(0, X.shape[0], rows):
+            block = X[at : at + rows]
+            chances = marginals(gate.log_weights(block), experts.log_odds(block))
+            parts.append(sp.csr_array(np.where(chances >= LEAST, chances, 0.0)))
+        found = sp.csr_array(sp.vstack(parts, format="csr"))
+        return float(best_threshold(found, Y, self.target, allow_empty=self.empty_sets_)[0])
 
     # ---- prediction --------------------------------------------------------------------------
 
     def _mixture(self) -> tuple[Gate, Experts]:
         found = _PARTS.get(self)
         if found is None or found[0] is not self.experts_:
-            gate = GATES[self._gate_kind].from_arrays(self.gate_)
-            experts = EXPERTS[self.experts].from_arrays(self.experts_)
+            gate = GATES[self.kinds_[0]].from_arrays(self.gate_)
+            experts = EXPERTS[self.kinds_[1]].from_arrays(self.experts_)
             found = _PARTS[self] = (self.experts_, gate, experts)
         return found[1], found[2]
 
@@ -303,9 +316,18 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
         weights, odds = self._point_mixtures(X)
         if self.decoding == "threshold":
+            self._check_parameters()
+            if np.isnan(self.threshold_):
+                raise ParameterError(
+                    "The threshold is chosen in training; fit with decoding='threshold'."
+                )
             return above_threshold(
                 marginals(weights, odds), self.threshold_, allow_empty=self.empty_sets_
             )
+        if self.target == "subset" and self.decoding == "joint":
+            found = most_probable_sets(weights, odds, allow_empty=self.empty_sets_)
+            _warn_of_inexact(found)
+            return found.sets[:, 0]
         return optimal_sets(
             weights, odds, target=self.target, way=self.decoding, allow_empty=self.empty_sets_,
             random_state=self.random_state, first_row=first,
@@ -333,9 +355,16 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         rows = self._checked(X, reset=False)
 
         def likely(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
+            size = max(1, SET_CELLS // (n_sets * len(self.classes_)))
+            return [
+                point for at in range(0, x.shape[0], size) for point in listed(x[at : at + size])
+            ]
+
+        def listed(x: sp.csr_array) -> list[list[tuple[tuple[Any, ...], float]]]:
             found = most_probable_sets(
                 *self._point_mixtures(x), n_sets=n_sets, allow_empty=self.empty_sets_
             )
+            _warn_of_inexact(found)
             return [
                 [
                     (tuple(self.classes_[members].tolist()), float(np.exp(log)))
@@ -366,7 +395,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         """
         check_is_fitted(self)
         if label is None:
-            best = ranked(self._topk(self._one_row(x), 1), 1)[0][0, 0]
+            best = int(self._scores_of(self._one_row(x), 0)[0].argmax())
             label = self.classes_[best : best + 1].tolist()[0]
         return super().explain(x, label, n=n, feature_names=feature_names)  # type: ignore[return-value]
 
@@ -414,11 +443,18 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         wrong = ModelError("The mixture of the model does not fit its labels; it was altered.")
-        if not isinstance(getattr(self, "gate_", None), dict) or not isinstance(
-            getattr(self, "experts_", None), dict
+        kinds = getattr(self, "kinds_", None)
+        threshold = getattr(self, "threshold_", None)
+        if (
+            not all(isinstance(getattr(self, name, None), dict) for name in ("gate_", "experts_"))
+            or not isinstance(kinds, list)
+            or len(kinds) != 2
+            or any(kind not in get_args(Learner) for kind in kinds)
+            or not isinstance(getattr(self, "empty_sets_", None), bool)
+            or not isinstance(threshold, float)
+            or not (np.isnan(threshold) or 0 <= threshold <= 1)
         ):
             raise wrong
-        self._check_parameters()
         try:
             gate, experts = self._mixture()
             nothing = sp.csr_array((1, self.n_features_in_))
@@ -426,10 +462,20 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             fits = gate.log_weights(nothing).shape == shape[:2]
         except (ValueError, IndexError, TypeError) as error:
             raise wrong from error
-        if not fits or shape != (1, self.n_components_, len(self.classes_)):
+        if not fits or shape != (1, getattr(self, "n_components_", 0), len(self.classes_)):
             raise wrong
-        if not isinstance(self.empty_sets_, bool) or not 0 <= self.threshold_ <= 1:
-            raise wrong
+
+
+def _warn_of_inexact(found: LikelySets) -> None:
+    missed = int((~found.exact).sum())
+    if missed:
+        warnings.warn(
+            f"For {missed} of {len(found.exact)} points the search was given up after "
+            f"{found.visits.max():,} sets, so that more probable sets may have been missed: the "
+            "labels are nearly independent coins there.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def check_size(n_components: int, n_labels: int, n_features: int) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
+from longtail._checks import check_count, check_seed
 from longtail.engine.executor import run_threads
 from longtail.errors import InputError, ParameterError
 from longtail.mixtures._decode_kernels import CAP, best_sets
@@ -145,6 +146,8 @@ def sample_sets(
     >>> sample_sets(weights, odds).sets[0, 0].tolist()
     [True, True, True]
     """
+    check_count(n_samples=n_samples)
+    check_seed(random_state)
     weights, odds = _checked(log_weights, log_odds)
     n, _, n_labels = odds.shape
     every = np.empty((1, n_samples, n_labels), dtype=np.bool_)

@@ -165,7 +165,8 @@ def maximise(
         It ends when a round lowers the bound by less than this share of it.
     held_out : pair of csr_arrays, optional
         Points and labels: it ends too when their likelihood has not risen for `patience` rounds,
-        and the best round is returned.
+        and the best round is returned. Without them it is the last but for one that raised the
+        bound, which inexact M steps may do.
     patience : int
         See `held_out`.
     n_jobs : int, optional
@@ -196,13 +197,15 @@ def maximise(
         history.loss.append(loss / len(of_point))
         history.bound.append(loss + gate.penalty() + experts.penalty())
         run.report("rounds", done, max_rounds)
+        behind = 0
         if unseen is not None:
             logs = unseen.joint_logs(gate, experts, n_jobs=n_jobs)
             history.held_out.append(-float(logsumexp(logs, axis=1).mean()))
             behind = len(history.held_out) - 1 - int(np.argmin(history.held_out))
             if behind >= patience:
                 break
-        if unseen is None or not behind:
+        rose = done > 1 and history.bound[-1] > history.bound[-2]
+        if not behind and (unseen is not None or not rose):
             best = copy(gate), copy(experts), responsibilities
         if done > 1 and history.bound[-2] - history.bound[-1] < tol * abs(history.bound[-1]):
             break

@@ -92,7 +92,13 @@ class LogisticGate:
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:
         """The inverse of `to_arrays`."""
         weights = arrays.get("weights")
-        if not isinstance(weights, np.ndarray) or weights.ndim != 2 or not weights.shape[1]:
+        if (
+            not isinstance(weights, np.ndarray)
+            or weights.ndim != 2
+            or not weights.shape[1]
+            or weights.dtype not in (np.float32, np.float64)
+            or not np.isfinite(weights).all()
+        ):
             raise ModelError("The weights of the model's gate make no sense; it was altered.")
         gate = cls(weights.shape[1])
         gate.weights = weights
@@ -260,6 +266,9 @@ class LogisticExperts:
             or column.ndim != 2
             or not column.size
             or sign.shape != column.shape
+            or sign.dtype != np.int8
+            or (np.abs(sign) != 1).any()
+            or weights.dtype not in (np.float32, np.float64)
             or column.min() < 0
             or column.max() >= weights.shape[0]
             or not np.isfinite(weights.data).all()

@@ -146,7 +146,8 @@ PAPER = Paper(
     noted=(
         Noted(
             "the paper states neither the number of labels nor the scale of weights and noise of "
-            "its artificial data; ours are chosen so that the best possible comes near",
+            "its artificial data; ours are chosen so that the best possible comes near the paper's "
+            "100, 76.4, 65.2 and 48.1 on average over seeds; with the seed used here it is higher",
             table="1",
         ),
         Noted(
