@@ -75,7 +75,8 @@ def test_parameters_come_from_the_estimator(call, name):
     signature = inspect.signature(estimator)
     assert [p["name"] for p in described["parameters"]] == list(signature.parameters)
     for parameter in described["parameters"]:
-        assert parameter["default"] == signature.parameters[parameter["name"]].default
+        default = signature.parameters[parameter["name"]].default
+        assert parameter["default"] == (list(default) if isinstance(default, tuple) else default)
         assert parameter["about"], parameter  # every parameter is documented
         assert parameter["type"], parameter
     out = call("methods", name).out

@@ -119,7 +119,7 @@ def test_the_folder_may_come_from_the_environment(call, benchmarks, monkeypatch)
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["magic"], "no paper 'magic'; choose among proxml"),
+        (["magic"], "no paper 'magic'; choose among cbm, proxml"),
         (["proxml", "--only", "magic"], "no data set 'magic'"),
         (["proxml", "--methods", "magic"], "no method 'magic'"),
         (["proxml", "--tail", "-1"], "must be zero or a positive"),
@@ -134,5 +134,5 @@ def test_refused(call, benchmarks, words, part):
 
 
 def test_without_a_paper_all_are_listed(call):
-    assert call("reproduce", "--json").json[0]["paper"] == "proxml"
-    assert call("reproduce").out.startswith("proxml  Data scarcity, robustness")
+    assert [each["paper"] for each in call("reproduce", "--json").json] == ["cbm", "proxml"]
+    assert "\nproxml  Data scarcity, robustness" in call("reproduce").out

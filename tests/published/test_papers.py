@@ -144,7 +144,8 @@ class TestEveryPaper:
         for trial in paper.trials:
             assert paper.trial(trial.dataset.upper()) is paper.trial(trial.folder) is trial
         for theirs, ours in paper.methods.items():
-            assert paper.method(ours) == paper.method(theirs.lower()) == theirs
+            assert paper.method(theirs.lower()) == theirs
+            assert paper.methods[paper.method(ours)] == ours
 
 
 def test_unknown_names():

@@ -167,8 +167,8 @@ class ProbabilisticClassifierChain(_SingleChain):
         How many beginnings are kept.
     order : {"random", "given"} or sequence of int
         Order of the chain: random, that of the columns of Y, or the columns themselves.
-    prune, tol, max_iter, random_state, n_jobs
-        As in `ClassifierChain`.
+    prune, tol, max_iter, random_state, n_jobs : see `ClassifierChain`
+        As there.
 
     Attributes
     ----------

@@ -54,8 +54,8 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     folds : int
         How many parts the points are cut into, at least 2.
     experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
-validation, n_starts, random_state, n_jobs
-        As in `ConditionalBernoulliMixture`; `decoding="threshold"` is chosen for the final model
+validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
+        As there; `decoding="threshold"` is chosen for the final model
         alone, and thresholds of one half decide among settings.
 
     Attributes
