@@ -262,7 +262,9 @@ class TestCalibration:
         """Whatever part of the labels is looked at, chosen by score alone."""
         found = fit_calibration(synthetic(scale, shift, seed=seed), top=top)
         at = np.linspace(-0.5, 1, 7)
-        assert np.abs(expit(found.scale * at + found.shift) - expit(scale * at + shift)).max() < 0.1
+        far = np.abs(expit(found.scale * at + found.shift) - expit(scale * at + shift))
+        assert far.max() < 0.15  # scores below zero are hardly among the top ones
+        assert far[2:].max() < 0.1
         assert found.scale == pytest.approx(scale, rel=0.25, abs=0.25)
 
     def test_chances_are_right_on_new_points(self):

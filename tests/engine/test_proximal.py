@@ -137,7 +137,9 @@ def test_accelerated_steps_find_the_optimum_and_prove_it(task):
     assert solution.objective == pytest.approx(dense.objective(w), rel=1e-10, abs=1e-12)
     assert solution.violation == pytest.approx(dense.violation(w), abs=1e-9)
     assert solution.violation <= 1e-6
-    assert solution.objective <= best + 1e-5 * best + 1e-6
+    # a free bias may have its optimum at infinity, where the loss is as large as its slope
+    slack = 1e-6 if task.penalize_bias else 1e-6 + 2e-6 * task.strength
+    assert solution.objective <= best + 1e-5 * best + slack
     assert best <= solution.objective + 1e-6 * best + 1e-9
     if task.penalize_bias:
         assert solution.objective - best <= solution.gap * solution.objective + 1e-9

@@ -81,7 +81,7 @@ class TestFolds:
     def test_data_that_cannot_be_cut(self):
         with pytest.raises(InputError, match="n_samples=2"):
             fold_of_rows(sp.csr_array(np.ones((2, 1))), 3, 0)
-        with pytest.raises(InputError, match=r"Only 0 of 4 rows .* ProXML"):
+        with pytest.raises(InputError, match=r"Only 0 of 4 rows .* settings of your own"):
             fold_of_rows(sp.csr_array(np.eye(4)), 2, 0)
 
 
