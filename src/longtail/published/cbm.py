@@ -76,6 +76,7 @@ def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
         "PCC": {"C": C, "order": "given"},
         "CDN": {"C": C, "target": "hamming"},
         "CBM+LR": {"C": C, "n_components": K},
+        "CBM+LR, K=2": {"C": C, "n_components": 2},
         "ECC-label": {"C": C, "voting": "label"},
         "ECC-subset": {"C": C, "voting": "subset"},
         "pairCRF": {"C": 1.0},
@@ -90,11 +91,7 @@ def _mixture_trial(column: str) -> Trial:
         dataset=name,
         folder=name,
         features=_AS_THEY_ARE,
-        parameters={
-            "CBM+LR": {"C": 100.0, "n_components": 3},
-            "CBM+LR, K=2": {"C": 100.0, "n_components": 2},
-            **{name: {"C": 100.0} for name in ("BinRel+LR", "PowSet+LR", "pairCRF")},
-        },
+        parameters={**_logistic(100.0, 3, n_components=3), "pairCRF": {"C": 100.0}},
         about="Made up: labels from a mixture of 3 components, 7 features.",
         make=partial(_artificial, column),
     )
