@@ -11,7 +11,7 @@ import inspect
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -126,6 +126,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     Subclasses set `method`, the name at the command line, and `paper`, where the method comes
     from, and implement the four methods with a leading underscore that raise `NotImplementedError`.
+    `features` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf or
+    rows of unit length, or "counts", raw term counts.
 
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
@@ -135,6 +137,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     method: ClassVar[str] = ""
     paper: ClassVar[str] = ""
+    features: ClassVar[Literal["scaled", "counts"]] = "scaled"
 
     classes_: NDArray[Any]
     label_kind_: str

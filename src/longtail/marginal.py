@@ -13,15 +13,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._checks import check_count
 from longtail._sparse import from_ranked, ranked
 from longtail.base import ExtremeClassifier
+from longtail.engine._random_kernels import seeds_of_rows
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError
 
 LARGEST = 40.0
-"""Log-odds of a label that is certain."""
+"""Log-odds beyond which a label counts as certain, so that sums of them stay exact."""
+
+SET_CELLS = 2**24  # labels of the sets that are listed at a time
 
 Result = TypeVar("Result")
 
@@ -32,9 +37,15 @@ class MarginalClassifier(ExtremeClassifier):
     Subclasses say in `_sets_of` which label sets a block of points gets, in `_scores_of` the
     log-odds of each label's marginal probability, and in `_block_rows` how many points a block may
     have. They store `n_jobs`. Labels without a training point are not in top-k lists.
+
+    A subclass that can list several sets of a point also has
+    `_likely_sets(X, n_sets) -> (sets, log_probabilities)`: of a block of points, the most probable
+    sets first, a bool array (n, B, L) and the logarithms of their probabilities (n, B), -inf where
+    a point has fewer; B is `n_sets`, or less if no point has more. It gets `predict_sets` by that.
     """
 
     n_jobs: int | None
+    _likely_sets: Callable[[sp.csr_array, int], tuple[NDArray[Any], NDArray[np.float64]]]
 
     def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
         """The label sets (n, L) of a block whose first row has this number."""
@@ -106,6 +117,57 @@ class MarginalClassifier(ExtremeClassifier):
 
         return self._stacked(rows, likely)
 
+    @available_if(lambda self: hasattr(self, "_likely_sets"))
+    def predict_sets(self, X: Any, n_sets: int = 5) -> list[list[tuple[tuple[Any, ...], float]]]:
+        """The most probable label sets of every row, with their probabilities.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        n_sets : int
+            Sets a row, at most; the class says which sets it can list.
+
+        Returns
+        -------
+        list of lists of (tuple of label names, probability)
+            A list a row, the most probable set first. The probabilities are those of the model, not
+            scaled to add up to one.
+
+        Examples
+        --------
+        >>> from longtail.joint import ProbabilisticClassifierChain
+        >>> chain = ProbabilisticClassifierChain().fit([[1.0], [0.0]] * 9, ["sea", "snow"] * 9)
+        >>> [(names, round(p, 2)) for names, p in chain.predict_sets([[1.0]], 1)[0]]
+        [(('sea',), 0.64)]
+        """
+        check_is_fitted(self)
+        check_count(n_sets=n_sets)
+        rows = self._checked(X, reset=False)
+        n_labels = len(self.classes_)
+        wanted = int(min(n_sets, 2 ** min(n_labels, 62)))
+        size = max(1, SET_CELLS // (wanted * n_labels))
+
+        def listed(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
+            found = []
+            for at in range(0, x.shape[0], size):
+                sets, logs = self._likely_sets(x[at : at + size], wanted)
+                found += [
+                    self._named(*point) for point in zip(sets > 0, logs.tolist(), strict=True)
+                ]
+            return found
+
+        return [point for block in self._in_blocks(rows, listed) for point in block]
+
+    def _named(
+        self, sets: NDArray[np.bool_], logs: list[float]
+    ) -> list[tuple[tuple[Any, ...], float]]:
+        """One point's sets (B, L) by the names of their labels, with their probabilities."""
+        return [
+            (tuple(self.classes_[members].tolist()), float(np.exp(log)))
+            for members, log in zip(sets, logs, strict=True)
+            if log > -np.inf
+        ]
+
     def _check_state(self) -> None:
         super()._check_state()
         try:
@@ -148,3 +210,22 @@ def log_odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     least = 1.0 / (1.0 + np.exp(LARGEST))
     on, off = np.maximum(probabilities, least), np.maximum(1.0 - probabilities, least)
     return np.clip(np.log(on) - np.log(off), -LARGEST, LARGEST)
+
+
+def row_seeds(X: sp.csr_array, random_state: int) -> NDArray[np.uint64]:
+    """A seed for each row, from what is in it and not from where it stands. O(nnz(X)).
+
+    Examples
+    --------
+    >>> seeds = row_seeds(sp.csr_array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0]]), 0)
+    >>> bool(seeds[0] == seeds[2]), bool(seeds[0] == seeds[1])
+    (True, False)
+    """
+    points = X.astype(np.float64)
+    points.eliminate_zeros()
+    seeds = np.empty(X.shape[0], dtype=np.uint64)
+    seeds_of_rows(
+        points.indptr.astype(np.int64), points.indices.astype(np.int64),
+        points.data.view(np.uint64), np.uint64(random_state), seeds,
+    )  # fmt: skip
+    return seeds

@@ -20,7 +20,7 @@ from typing import Any
 from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
 
-WINGS = ("codes", "joint", "mixtures", "one_vs_rest")
+WINGS = ("codes", "joint", "mixtures", "neighbors", "one_vs_rest", "pairs", "prototypes")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,35 @@ from longtail.one_vs_rest import DiSMEC
 store.register(TextFeatures)
 store.register(RowScaler)
 
+FeatureKind = Literal["scaled", "counts"]
+"""What a classifier wants: `ExtremeClassifier.features`."""
+
+
+def usual_features(kind: FeatureKind, *, texts: bool, **settings: Any) -> TextFeatures | RowScaler:
+    """What makes features of a kind, of texts or of a matrix.
+
+    Parameters
+    ----------
+    kind : {"scaled", "counts"}
+        Tf-idf or rows of unit length; or the counts of words and the values as they are.
+    texts : bool
+        Whether the input is texts.
+    **settings
+        Parameters of `TextFeatures` or `RowScaler` that are to differ; they win.
+
+    Examples
+    --------
+    >>> usual_features("scaled", texts=True), usual_features("counts", texts=False)
+    (TextFeatures(), RowScaler(norm=None))
+    >>> counts = usual_features("counts", texts=True, stop_words="english")
+    >>> counts.fit_transform(["the sea and the sea"]).toarray().tolist()
+    [[2.0]]
+    """
+    if not texts:
+        return RowScaler(**({"norm": None} if kind == "counts" else {}) | settings)
+    plain = {"sublinear_tf": False, "idf": False, "norm": None} if kind == "counts" else {}
+    return TextFeatures(**plain | settings)
+
 
 def _has_probabilities(tagger: Tagger) -> bool:
     inner = getattr(tagger, "classifier_", None) or tagger.classifier
@@ -43,7 +72,8 @@ class Tagger(StoredEstimator):
     ----------
     features : TextFeatures, RowScaler or None
         What makes features of the input. None: `TextFeatures()` for texts, `RowScaler()`, which
-        scales rows to unit length, for matrices.
+        scales rows to unit length, for matrices; for a classifier that wants counts, the counts of
+        words in texts and matrices as they are. See `usual_features`.
     classifier : ExtremeClassifier, optional
         `DiSMEC()` by default.
 
@@ -109,10 +139,10 @@ class Tagger(StoredEstimator):
                 )
         if isinstance(Y, Iterator):
             Y = list(Y)
+        classifier = DiSMEC() if self.classifier is None else self.classifier
         features = self.features
         if features is None:
-            features = RowScaler() if _is_matrix(inputs) else TextFeatures()
-        classifier = DiSMEC() if self.classifier is None else self.classifier
+            features = usual_features(classifier.features, texts=not _is_matrix(inputs))
         self.features_ = clone(features)
         X = self.features_.fit_transform(inputs)
         self.classifier_ = clone(classifier).fit(

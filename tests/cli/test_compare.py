@@ -7,16 +7,19 @@ import json
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 import longtail
+from longtail import Tagger
 from longtail.cli.compare import compare
 from longtail.cli.train import train
-from longtail.data import load
-from longtail.metrics import evaluate
+from longtail.data import Dataset, load, save
+from longtail.metrics import accuracy, covered_classes, evaluate, maf1
 from longtail.one_vs_rest import BinaryRelevance, DiSMEC
 from tests.cli.files import N_LABELS
 from tests.conftest import ROOT
+from tests.counting import CountsOnly
 
 
 def rows_of(out):
@@ -61,6 +64,8 @@ class TestResults:
                 len(test) / result["predict_seconds"]
             )
             assert result["bytes"] > 1000
+            assert result["n_parameters"] > N_LABELS
+            assert result["peak_bytes"] is None or result["peak_bytes"] >= 0
             assert {"P@1", "nDCG@3", "PSP@5", "C@5", "f1_macro", "subset_accuracy"} <= set(
                 result["metrics"]
             )
@@ -147,6 +152,65 @@ class TestResults:
         assert "PSP@4" in call(*words, "-k", "2,4").out
         found = call(*words, "--propensity-constants", "Amazon-670K", "--json").json
         assert found["results"][0]["metrics"]["PSP@1"] != compared["results"][0]["metrics"]["PSP@1"]
+
+
+class TestKindsOfFeatures:
+    @pytest.fixture(autouse=True)
+    def known(self, monkeypatch):
+        method = longtail.methods.Method("counts-only", CountsOnly, "", "", "Counts.")
+        found = {"dismec": longtail.methods.methods()["dismec"], "counts-only": method}
+        monkeypatch.setattr("longtail.methods.methods", lambda: found)
+
+    def test_every_method_gets_its_own(self, call, files):
+        for data in (files / "features", files / "train.jsonl"):
+            found = call("compare", data, "-m", "counts-only,dismec", "--json", "-q").json
+            assert [result["failure"] for result in found["results"]] == [None, None]
+
+    def test_options_hold_for_all_and_the_method_says_what_it_cannot_use(self, call, files):
+        words = ["compare", files / "train.jsonl", "-m", "counts-only,dismec", "--json", "-q"]
+        found = call(*words, "--max-features", 50).json
+        assert found["features"] == 50
+        assert [result["failure"] for result in found["results"]] == [None, None]
+        for option in (["--norm", "l2"], ["--idf"], ["--damping", "sqrt"]):
+            counts, scaled = call(*words, *option).json["results"]
+            assert counts["failure"].startswith("counts-only takes whole numbers")
+            assert scaled["failure"] is None
+
+    def test_train_does_the_same(self, call, files, tmp_path):
+        words = ["train", files / "train.jsonl", "-m", "counts-only", "-q", "--to", tmp_path / "m"]
+        assert call(*words).code == 0
+        assert longtail.load(tmp_path / "m").features_.get_params()["idf"] is False
+        outcome = call(*words[:-1], tmp_path / "other", "--idf")
+        assert outcome.code == 1
+        assert outcome.err.endswith(
+            "counts-only takes whole numbers; give counts without a norm.\n"
+        )
+        assert not (tmp_path / "other").exists()
+
+
+def test_one_class_a_point(call, tmp_path):
+    """Accuracy, MaF1 and covered classes of the class that ranks first."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 5, size=200)
+    X = np.eye(5)[kinds] + 0.5 * rng.random((200, 5))
+    names = np.array(["ant", "bee", "cat", "dog", "elk"])
+    save(Dataset(X, [(name,) for name in names[kinds]]), tmp_path / "data.txt")
+    words = ["compare", tmp_path / "data.txt", "-m", "dismec,br", "-q"]
+    found = call(*words, "--json").json["results"]
+    train_part, test = load(tmp_path / "data.txt").split(test_size=0.2, random_state=0)
+    truth = [row[0] for row in test.label_sets()]
+    model = Tagger(classifier=DiSMEC()).fit(
+        train_part.X, [row[0] for row in train_part.label_sets()]
+    )
+    guess = model.predict(test.X)
+    assert found[0]["metrics"]["accuracy"] == pytest.approx(accuracy(truth, guess))
+    assert found[0]["metrics"]["maf1"] == pytest.approx(maf1(truth, guess))
+    assert found[0]["metrics"]["covered_classes"] == pytest.approx(covered_classes(truth, guess))
+    assert found[0]["metrics"]["accuracy"] == pytest.approx(found[0]["metrics"]["P@1"])
+    tailed = call(*words, "--json", "--tail", 5).json["results"]
+    assert tailed[0]["metrics"]["maf1"] == found[0]["metrics"]["maf1"]
+    shown = call(*words).out
+    assert "\nClasses, %\nmethod  accuracy   MaF1  covered\n" in shown
 
 
 class TestMethods:
@@ -321,7 +385,7 @@ def test_the_page_names_only_options_that_exist(call):
         for command in ("compare", "reproduce")
     }
     lines = re.findall(r"^\$ longtail (compare|reproduce)(.*)$", text, re.M)
-    assert len(lines) == 6
+    assert len(lines) == 7
     for command, line in lines:
         assert set(re.findall(r"--[a-z][a-z-]+", line)) <= there[command]
     assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= there["compare"] | there["reproduce"]

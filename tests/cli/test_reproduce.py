@@ -6,7 +6,7 @@ import pytest
 
 from longtail.data import Dataset, make_longtail, save
 from longtail.one_vs_rest import DiSMEC
-from longtail.published import find_paper
+from longtail.published import Noted, Paper, PublishedTable, Trial, find_paper
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,107 @@ def benchmarks(tmp_path_factory):
         for part, points in zip(("train", "test"), data.split(random_state=0), strict=True):
             save(Dataset(points.X, points.Y), folder / name / f"{part}.txt.gz")
     return folder
+
+
+def _grown(n_classes, folder, seed):
+    """One class a point, learnable."""
+    data = make_longtail(120, 60, n_classes, labels_per_sample=1, random_state=seed)
+    first = [[row[0]] for row in data.label_sets() if row]
+    rows = [number for number, row in enumerate(data.label_sets()) if row]
+    train, test = Dataset(data.X[rows], first).split(random_state=0)
+    return train, test, {"accuracy": 0.9}
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """A paper whose trials have several seeds and numbers of classes."""
+    trials = tuple(
+        Trial(
+            f"Made-{n}",
+            "made",
+            make=lambda folder, seed, n=n: _grown(n, folder, seed),
+            seeds=(0, 1, 2),
+            made_up=True,
+            n_classes=n,
+            about="Made up.",
+        )
+        for n in (4, 8)
+    )
+    values = {"Made-8": {"Ours": {"accuracy": 0.75}}}
+    paper = Paper(
+        "grown",
+        "A title",
+        "a source",
+        {"Ours": "dismec", "Theirs": "br", "Unknown": "magic"},
+        (PublishedTable("2", "section 1", values, scale=1.0, digits=3),),
+        trials,
+        also=("maf1",),
+        noted=(Noted("elsewhere it is 0.8", dataset="Made-8"),),
+        counts_parameters=True,
+    )
+    monkeypatch.setattr("longtail.published.registry.papers", lambda: {"grown": paper})
+    return paper
+
+
+def test_several_seeds(call, grown, monkeypatch, tmp_path):
+    """Without a folder of data: means, deviations, tests over the seeds, a plot."""
+    monkeypatch.delenv("LONGTAIL_DATA", raising=False)
+    words = ["reproduce", "grown", "-q", "--jobs", 1]
+    found = call(*words, "--json", "--plot", tmp_path / "curves.svg").json
+    assert [trial["dataset"] for trial in found["trials"]] == ["Made-4", "Made-8"]
+    for trial in found["trials"]:
+        assert trial["seeds"] == [0, 1, 2]
+        assert trial["best_possible"] == {"accuracy": pytest.approx(0.9)}
+        ours, *_ = trial["rows"]
+        assert len(ours["results"]) == 3
+        tested = {(each["other"], each["metric"]): each for each in trial["differences"]}
+        assert ("Theirs", "maf1") in tested
+        for each in tested.values():
+            assert 0.049 < each["p"] <= 1
+            assert each["own"] == "Ours"
+    cell = found["trials"][1]["rows"][0]["cells"][0]
+    assert (cell["table"], cell["metric"], cell["paper"]) == ("2", "accuracy", 0.75)
+    assert cell["ours"] == pytest.approx(sum(cell["values"]) / 3)
+    assert "Unknown" not in (tmp_path / "curves.svg").read_text("utf-8")
+
+    shown = call(*words, "--only", "made-8").out
+    assert "Mean ± standard deviation over 3 seeds; the sizes are those of the first." in shown
+    assert "The best that is possible on average: accuracy 90.00." in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("Table 2 accuracy")]
+    wanted = [
+        "0.750", f"{cell['ours']:.4f}", "±", f"{cell['deviation']:.4f}",
+        f"{cell['difference']:+.4f}",
+    ]  # fmt: skip
+    assert line.split()[3:] == wanted
+    assert " parameters\n" in shown
+    assert "Wilcoxon rank sum over 3 seeds (p is 0.05 at least)" in shown
+    assert "\n  Theirs  maf1" in shown
+    assert "Note on Made-8: elsewhere it is 0.8." in shown
+    assert "Left out: Unknown (not built yet)." in shown
+
+
+def test_fewer_seeds(call, grown):
+    words = ["reproduce", "grown", "-q", "--jobs", 1, "--only", "made-4", "-m", "dismec,br"]
+    two = call(*words, "--seeds", 2, "--json").json["trials"][0]
+    assert (two["seeds"], two["differences"]) == ([0, 1], [])
+    shown = call(*words, "--seeds", 1).out
+    assert "±" not in shown
+    assert "Wilcoxon" not in shown
+    assert call(*words, "--seeds", 0).code == 2
+
+
+def test_trials_of_one_folder_go_together(call, grown):
+    words = ["reproduce", "grown", "-q", "--jobs", 1, "-m", "dismec", "--seeds", 1, "--json"]
+    found = call(*words, "--only", "made").json["trials"]
+    assert [trial["dataset"] for trial in found] == ["Made-4", "Made-8"]
+
+
+def test_no_plot_without_results(call, grown, tmp_path):
+    words = ["reproduce", "grown", "--only", "made-4", "-m", "magic", "--plot", tmp_path / "a.png"]
+    outcome = call(*words)
+    assert outcome.code == 0
+    assert "No method finished, so there is no plot." in outcome.err
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_figures_stand_side_by_side(call, benchmarks):
@@ -119,10 +220,13 @@ def test_the_folder_may_come_from_the_environment(call, benchmarks, monkeypatch)
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["magic"], "no paper 'magic'; choose among cbm, proxml"),
+        (["magic"], "no paper 'magic'; choose among cbm, mrb, proxml"),
         (["proxml", "--only", "magic"], "no data set 'magic'"),
         (["proxml", "--methods", "magic"], "no method 'magic'"),
         (["proxml", "--tail", "-1"], "must be zero or a positive"),
+        (["proxml", "--plot", "a.png"], "the same in the trials of proxml; leave it out"),
+        (["mrb", "--plot", "a.xyz"], "png, svg, pdf or jpg"),
+        (["mrb"], "WordNet-100 is not here: it needs a folder wordnet-hypernyms with its data"),
         (["proxml"], "EURLex-4K is not here: it needs a folder eurlex-4k"),
     ],
 )
@@ -134,5 +238,5 @@ def test_refused(call, benchmarks, words, part):
 
 
 def test_without_a_paper_all_are_listed(call):
-    assert [each["paper"] for each in call("reproduce", "--json").json] == ["cbm", "proxml"]
+    assert [each["paper"] for each in call("reproduce", "--json").json] == ["cbm", "mrb", "proxml"]
     assert "\nproxml  Data scarcity, robustness" in call("reproduce").out

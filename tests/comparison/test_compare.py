@@ -68,9 +68,9 @@ class TestCompare:
         train = Dataset(X, labels, feature_names=["a", "b", "c"])
         shuffled = Dataset(X[:, [2, 0, 1]], labels, feature_names=["c", "a", "b"])
         problem = prepare(train, shuffled)
-        assert abs(problem.X - problem.X_test).max() == 0
+        assert abs(problem.features().X - problem.features().X_test).max() == 0
         narrow = prepare(Dataset(X, labels), Dataset(X[:, :2], labels))
-        assert narrow.X_test.shape == (3, 3)
+        assert narrow.features().X_test.shape == (3, 3)
 
     def test_points_without_labels_are_counted(self, parts):
         train, test = parts
@@ -118,8 +118,8 @@ class TestResults:
         found = Comparison(
             self.COMMON,
             [
-                Result("a", "br", {}, values, 1.0, 2.0, 20, 10),
-                Result("b", "br", {}, other, 2.0, 1.0, 20, None),
+                Result("a", "br", {}, values, 1.0, 2.0, 20, 10, None, 50),
+                Result("b", "br", {}, other, 2.0, 1.0, 20, None, None, 40, 7),
                 Result("c", "br", {}, failure="no luck"),
             ],
         )
@@ -128,6 +128,8 @@ class TestResults:
             "predict_seconds": ["b"],
             "points_per_second": ["b"],
             "megabytes": ["a"],
+            "peak_megabytes": ["b"],
+            "n_parameters": ["b"],
             "P@1": ["a", "b"],
             "hamming_loss": ["b"],
         }

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain as ReferenceChain
 
 import longtail
+from longtail import marginal
 from longtail.data import make_longtail
 from longtail.engine import train
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
@@ -174,9 +175,27 @@ def test_a_full_beam_predicts_the_most_probable_set(allow_empty):
         if not allow_empty:
             log_p = np.where(sets.any(axis=1), log_p, -np.inf)
         assert np.array_equal(predicted[row], sets[log_p.argmax()])
-        names, probability = model.top_sets(X[[row]], n=1)[0][0]
+        names, probability = model.predict_sets(X[[row]], 1)[0][0]
         assert names == tuple(np.flatnonzero(predicted[row]))
         assert np.log(probability) == pytest.approx(log_p.max(), abs=1e-6)
+
+
+def test_likely_sets_are_those_of_the_beam_with_their_exact_probabilities(monkeypatch):
+    X, Y = problem(n_labels=5, n=60)
+    model = ProbabilisticClassifierChain(beam=4).fit(X, Y)
+    listed = model.predict_sets(X, 9)
+    assert [len(sets) for sets in listed] == [4] * 60
+    for place in range(4):
+        sets = np.zeros(Y.shape, dtype=int)
+        for row, found in enumerate(listed):
+            sets[row, list(found[place][0])] = 1
+        chances = [found[place][1] for found in listed]
+        assert np.allclose(np.exp(model.joint_log_proba(X, sets)), chances)
+        if place == 0:
+            assert np.array_equal(sets, model.predict(X))
+    monkeypatch.setattr(marginal, "SET_CELLS", 5 * 9 * 7)
+    assert model.predict_sets(X, 9) == listed
+    assert not hasattr(ClassifierChain(), "predict_sets")
 
 
 def test_a_beam_of_one_equals_the_greedy_chain():
@@ -333,7 +352,7 @@ def test_blocks_and_threads_do_not_change_predictions(kind, monkeypatch):
         assert np.array_equal(model.predict_topk(X, 3).indices, top.indices)
         assert np.array_equal(model.predict_proba(X), proba)
         if kind is ProbabilisticClassifierChain:
-            assert len(model.top_sets(X, n=2)) == 200
+            assert len(model.predict_sets(X, 2)) == 200
 
 
 def test_threads_do_not_change_training(solver):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from longtail import ranked
 from longtail.data import load
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
-from longtail.joint import LabelPowerset
+from longtail.joint import LabelPowerset, PairwiseCRF
 from longtail.joint import _support as support
 from longtail.labels import distinct_sets
 
@@ -128,6 +128,63 @@ class TestModel:
         model = LabelPowerset().fit(X, np.column_stack([Y, np.zeros(len(X), int)]))
         assert not (model.predict_topk(X, 5).indices == 4).any()
 
+    def test_the_most_probable_sets_are_listed(self, fitted):
+        X, _, model = fitted
+        p, names = (
+            probabilities(model, X),
+            [tuple(np.flatnonzero(s)) for s in model.sets_.toarray()],
+        )
+        for i, found in enumerate(model.predict_sets(X[:30], n_sets=4)):
+            best = np.argsort(-p[i], kind="stable")[:4]
+            assert [labels for labels, _ in found] == [names[s] for s in best]
+            assert [chance for _, chance in found] == pytest.approx(p[i, best], abs=1e-6)
+        (every,) = model.predict_sets(X[:1], n_sets=1000)
+        assert len(every) == len(names)
+        assert sum(chance for _, chance in every) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [LabelPowerset, PairwiseCRF])
+class TestHugeFeatures:
+    @pytest.mark.parametrize("value", [1e51, -1e200, 1.7e308])
+    def test_values_whose_scores_overflow_are_refused(self, kind, value):
+        X, Y = problem(n=40)
+        model = kind().fit(X, Y)
+        X[3, 1] = value
+        for given in (X, sp.csr_array(X)):
+            for call in (
+                lambda given=given: kind().fit(given, Y),
+                lambda given=given: model.predict(given),
+                lambda given=given: model.predict_proba(given),
+                lambda given=given: model.predict_sets(given),
+                lambda given=given: model.explain(given[[3]], 0),
+            ):
+                with pytest.raises(InputError, match=r"magnitude .* scale the features") as caught:
+                    call()
+                assert "\n" not in str(caught.value)
+
+    @pytest.mark.filterwarnings("error::RuntimeWarning")
+    @pytest.mark.parametrize(
+        ("value", "dtype"), [(1e50, float), (-1e30, float), (3e38, np.float32)]
+    )
+    def test_smaller_ones_are_predicted(self, kind, value, dtype):
+        X, Y = problem(n=20, d=3, n_labels=3)
+        model = kind(C=100).fit(X, Y)
+        X[3] *= value / np.abs(X[3]).max()
+        p = model.predict_proba(X.astype(dtype))
+        assert ((p >= 0) & (p <= 1)).all()
+        assert np.isfinite(model.predict_topk(X.astype(dtype), 3).data).all()
+        assert np.isfinite(model.explain(X[3].astype(dtype), 0).score)
+
+    @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::longtail.errors.LongtailWarning")
+    @pytest.mark.parametrize("C", [0.01, 1.0, 1e6])
+    def test_where_the_penalty_would_be_lost_training_is_refused(self, kind, C):
+        X, Y = problem(n=20, d=3, n_labels=3)
+        X[3] *= 1e15 / max(1.0, C**0.5) / np.abs(X[3]).max()
+        model = kind(C=C, max_iter=5).fit(X * 0.999, Y)
+        assert np.isfinite(model.predict_proba(X)).all()
+        with pytest.raises(InputError, match=r"penalty .* scale the features"):
+            kind(C=C).fit(X * 1.001, Y)
+
 
 class TestExplanation:
     def test_contributions_and_bias_add_up(self, fitted):
@@ -161,7 +218,13 @@ class TestRefusals:
             LabelPowerset().fit(X, Y)
         assert "\n" not in str(caught.value)
 
-    @pytest.mark.parametrize("bad", [{"C": 0}, {"C": "x"}, {"tol": -1}, {"max_iter": 0}])
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {"C": 0}, {"C": "x"}, {"tol": -1}, {"max_iter": 0}, {"learner": "svm"}, {"leaves": 1},
+            {"shrinkage": 0}, {"n_trees": 0}, {"random_state": -1},
+        ],
+    )  # fmt: skip
     def test_parameters(self, bad):
         with pytest.raises(ParameterError):
             LabelPowerset(**bad).fit(*problem())
@@ -181,6 +244,8 @@ class TestRefusals:
             ("sets_", sp.csr_array(np.full((2, 4), 3.0))),
             ("weights_", np.zeros((9, 2), np.float32)),
             ("weights_", np.zeros((9, 16))),
+            ("learner_", "boosting"),
+            ("learner_", "svm"),
         ],
     )
     def test_altered_models(self, fitted, tmp_path, name, value):

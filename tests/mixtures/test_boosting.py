@@ -1,8 +1,6 @@
 """Boosted gate and experts: they learn what linear ones cannot; no update makes things worse."""
 
-import builtins
 import copy
-import gc
 import pickle
 
 import numpy as np
@@ -14,10 +12,10 @@ from scipy.special import expit, log_expit, logsumexp, rel_entr
 
 from longtail._run import Run
 from longtail.data import load
-from longtail.errors import InputError, LongtailError, MissingExtraError, ModelError, ParameterError
-from longtail.mixtures import _growing, boosting, most_probable_sets
+from longtail.mixtures import boosting, most_probable_sets
 from longtail.mixtures.bernoulli import fit_bernoulli_mixture
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
+from tests.engine.boosted import random_problem
 
 pytest.importorskip("lightgbm")
 
@@ -41,12 +39,6 @@ def responsibilities(gate, experts, X, Y):
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-def random_problem(rng, n=120, n_features=6, n_labels=4):
-    X = rng.normal(size=(n, n_features))
-    Y = rng.random((n, n_labels)) < expit(X @ rng.normal(size=(n_features, n_labels)))
-    return sp.csr_array(X), sp.csr_array(Y.astype(np.float64))
-
-
 def loss_of(experts, X, Y, gamma):
     odds, y = experts.log_odds(X), Y.toarray()[:, None, :]
     return (gamma[:, :, None] * (np.logaddexp(0, odds) - y * odds)).sum(axis=0)
@@ -65,20 +57,6 @@ def test_the_gate_learns_what_no_linear_gate_can():
         gate.update(X[:400], targets[:400], RUN)
     right = np.exp(gate.log_weights(X[400:]))[:, 0].round() == first[400:, 0]
     assert right.mean() > 0.9
-
-
-def test_soft_targets_become_the_weights():
-    """Where the features say nothing but which of two groups, the weights are the groups' means."""
-    rng = np.random.default_rng(1)
-    side = rng.integers(2, size=400)
-    X = sp.csr_array(side[:, None].astype(float))
-    targets = rng.dirichlet([1.0, 2.0, 3.0], size=400)
-    targets[side == 1] = targets[side == 1][:, ::-1]
-    gate = BoostedGate(3, n_trees=100, shrinkage=0.3)
-    gate.update(X, targets, RUN)
-    weights = np.exp(gate.log_weights(sp.csr_array([[0.0], [1.0]])))
-    assert weights[0] == pytest.approx(targets[side == 0].mean(axis=0), abs=1e-4)
-    assert weights[1] == pytest.approx(targets[side == 1].mean(axis=0), abs=1e-4)
 
 
 def test_experts_learn_a_label_that_is_not_linear():
@@ -105,34 +83,6 @@ def test_experts_tell_components_apart():
     experts.update(X, Y, gamma, RUN)
     odds = experts.log_odds(sp.csr_array([[-0.5], [0.5]]))[:, :, 0]
     assert (np.sign(odds) == [[-1, 1], [1, -1]]).all()
-
-
-@pytest.mark.parametrize("l2", [0.0, 2.0])
-def test_a_tree_is_the_weighted_newton_step(l2):
-    """One stump by brute force: no split has a higher gain, and leaves say -G / (H + l2)."""
-    rng = np.random.default_rng(4)
-    X, Y = random_problem(rng, n=150, n_labels=1)
-    gamma = rng.uniform(0.1, 1.0, size=(150, 1))
-    experts = BoostedExperts(
-        1, 1, n_trees=1, leaves=2, shrinkage=0.3, l2=l2, min_points=1, max_bins=500
-    )
-    experts.update(X, Y, gamma, RUN)
-    p = expit(experts.base[0, 0])
-    first, second = gamma[:, 0] * (p - Y.toarray()[:, 0]), gamma[:, 0] * p * (1 - p)
-
-    def sums(side):
-        return first[side].sum(), second[side].sum() + l2
-
-    def gain(left):
-        return sum(g * g / h for g, h in (sums(left), sums(~left)))
-
-    forest, dense = experts.forests[0], X.toarray()
-    left = dense[:, forest.feature[0]] <= forest.threshold[0]
-    best = max(gain(column <= cut) for column in dense.T for cut in np.sort(column)[5:-5])
-    assert gain(left) >= best * (1 - 1e-5)
-    for value, side in zip(forest.value, (left, ~left), strict=True):
-        g, h = sums(side)
-        assert value == pytest.approx(-0.3 * g / h, rel=1e-5)
 
 
 def test_the_start_is_the_weighted_share():
@@ -290,23 +240,6 @@ def test_a_component_dead_from_the_start_has_the_overall_shares():
     assert (np.exp(gate.log_weights(X))[:, 1] < 1e-6).all()
 
 
-def test_components_can_be_dropped():
-    X, Y, gamma, gate, experts = fitted()
-    weights, odds = np.exp(gate.log_weights(X)), experts.log_odds(X)
-    kept = np.array([2, 0])
-    gate.keep(kept)
-    experts.keep(kept)
-    expected = weights[:, kept] / weights[:, kept].sum(axis=1, keepdims=True)
-    assert np.exp(gate.log_weights(X)) == pytest.approx(expected)
-    assert np.array_equal(experts.log_odds(X), odds[:, kept])
-    gamma = gamma[:, kept] / gamma[:, kept].sum(axis=1, keepdims=True)
-    gate.update(X, gamma, RUN)
-    experts.update(X, Y, gamma, RUN)
-    assert gate.log_weights(X).shape == (120, 2)
-    again = BoostedExperts.from_arrays(experts.to_arrays())
-    assert np.array_equal(again.log_odds(X), experts.log_odds(X))
-
-
 def test_one_component_has_all_the_weight():
     X, _ = random_problem(np.random.default_rng(14))
     gate = BoostedGate(1)
@@ -382,38 +315,6 @@ def test_the_seed_decides_which_features_are_drawn():
     assert np.array_equal(odds[3], odds[4])
 
 
-def test_sparse_and_dense_give_the_same_trees():
-    """Explicit zeros, as a dense matrix in CSR form has them, are zeros like the others."""
-    rng = np.random.default_rng(16)
-    X, Y = random_problem(rng, n=200, n_features=10)
-    X = sp.csr_array(X.multiply(rng.random(X.shape) < 0.3))
-    X.eliminate_zeros()
-    full = sp.csr_array(np.ones(X.shape))
-    full.data[:] = X.toarray().ravel()
-    gamma = rng.dirichlet([1.0, 1.0], size=200)
-    odds = []
-    for matrix in (X, full):
-        experts = BoostedExperts(2, 4)
-        experts.update(matrix, Y, gamma, RUN)
-        odds.append(experts.log_odds(matrix))
-    assert np.array_equal(*odds)
-
-
-def test_wide_sparse_features_are_not_spread_out():
-    """A dense copy of this X would take 1.6 GB."""
-    rng = np.random.default_rng(17)
-    n, wide = 200, 1_000_000
-    rows, columns = np.repeat(np.arange(n), 6), rng.integers(100, wide, size=6 * n)
-    X = sp.csr_array((np.ones(6 * n), (rows, columns)), shape=(n, wide)).tolil()
-    telling = rng.random(n) < 0.5
-    X[np.flatnonzero(telling), 7] = 1.0
-    X = sp.csr_array(X.tocsr())
-    Y = sp.csr_array(telling[:, None].astype(float))
-    experts = BoostedExperts(1, 1, n_trees=30)
-    experts.update(X, Y, np.ones((n, 1)), RUN)
-    assert ((experts.log_odds(X)[:, 0, 0] > 0) == telling).all()
-
-
 @pytest.mark.parametrize("kind", [bool, np.int8, np.float32])
 def test_labels_may_be_of_any_type(kind):
     X, Y = random_problem(np.random.default_rng(24))
@@ -424,151 +325,6 @@ def test_labels_may_be_of_any_type(kind):
         experts.update(X, labels, gamma, RUN)
         odds.append(experts.log_odds(X))
     assert np.array_equal(*odds)
-
-
-def test_features_are_binned_once_and_forgotten():
-    X, Y = random_problem(np.random.default_rng(18))
-    gamma = np.full((120, 2), 0.5)
-    place = id(X)
-    gate, experts = BoostedGate(2), BoostedExperts(2, 4)
-    for _ in range(2):
-        gate.update(X, gamma, RUN)
-        experts.update(X, Y, gamma, RUN)
-    assert [key[0] for key in _growing._known].count(place) == 1
-    del X
-    gc.collect()
-    assert place not in [key[0] for key in _growing._known]
-
-
-def test_lightgbm_keeps_quiet(capfd):
-    X, Y = random_problem(np.random.default_rng(19), n=20)
-    for n_jobs in (1, 2):
-        gate, experts = BoostedGate(3, n_jobs=n_jobs), BoostedExperts(3, 4, n_jobs=n_jobs)
-        gamma = np.random.default_rng(0).dirichlet([0.2] * 3, size=20)
-        gate.update(X, gamma, RUN)
-        experts.update(X, Y, gamma, RUN)
-    assert capfd.readouterr() == ("", "")
-
-
-# ---- the store, and wrong input --------------------------------------------------------------
-
-
-def fitted():
-    rng = np.random.default_rng(20)
-    X, Y = random_problem(rng)
-    gamma = rng.dirichlet([1.0, 1.0, 1.0], size=120)
-    gate, experts = BoostedGate(3), BoostedExperts(3, 4)
-    gate.update(X, gamma, RUN)
-    experts.update(X, Y, gamma, RUN)
-    return X, Y, gamma, gate, experts
-
-
-def test_arrays_bring_everything_back(monkeypatch):
-    X, _, _, gate, experts = fitted()
-    arrays = gate.to_arrays(), experts.to_arrays()
-    for array in (*arrays[0].values(), *arrays[1].values()):
-        assert isinstance(array, np.ndarray)
-        assert array.dtype != object
-    without_lightgbm(monkeypatch)
-    assert np.array_equal(BoostedGate.from_arrays(arrays[0]).log_weights(X), gate.log_weights(X))
-    assert np.array_equal(BoostedExperts.from_arrays(arrays[1]).log_odds(X), experts.log_odds(X))
-
-
-def test_training_goes_on_after_the_store():
-    X, Y, gamma, gate, experts = fitted()
-    gate_again = BoostedGate.from_arrays(gate.to_arrays(), n_jobs=2)
-    experts_again = BoostedExperts.from_arrays(experts.to_arrays(), n_jobs=2)
-    for a_gate, some_experts in ((gate, experts), (gate_again, experts_again)):
-        a_gate.update(X, gamma, RUN)
-        some_experts.update(X, Y, gamma, RUN)
-    assert np.array_equal(gate_again.log_weights(X), gate.log_weights(X))
-    assert np.array_equal(experts_again.log_odds(X), experts.log_odds(X))
-
-
-def test_untrained_ones_come_back_too():
-    X = sp.csr_array((2, 3))
-    experts = BoostedExperts.from_arrays(BoostedExperts(2, 3).to_arrays())
-    assert (experts.log_odds(X) == 0).all()
-    gate = BoostedGate.from_arrays(BoostedGate(2).to_arrays())
-    assert np.exp(gate.log_weights(X)) == pytest.approx(0.5)
-    X, Y = random_problem(np.random.default_rng(22), n_labels=3)
-    gamma = np.random.default_rng(23).dirichlet([1.0, 1.0], size=120)
-    for model, arguments in ((gate, (X, gamma)), (experts, (X, Y, gamma))):
-        model.update(*arguments, RUN)
-    assert np.isfinite(experts.log_odds(X)).all()
-    assert len(gate.forest) == 20
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda arrays: arrays.pop("base"),
-        lambda arrays: arrays.update(base=arrays["base"][:-1]),
-        lambda arrays: arrays.update(base=arrays["base"] * np.nan),
-        lambda arrays: arrays.update(base=arrays["base"].astype(np.float32)),
-        lambda arrays: arrays.update(base=arrays["base"][None]),
-        lambda arrays: arrays.update(base=arrays["base"][:0]),
-        lambda arrays: arrays.update(size=arrays["size"] + 1),
-        lambda arrays: arrays.update(output=arrays["output"][::-1] + 1),
-        lambda arrays: arrays.pop("left"),
-    ],
-)
-def test_altered_arrays_are_refused(change):
-    _, _, _, gate, experts = fitted()
-    for model in (gate, experts):
-        arrays = model.to_arrays()
-        change(arrays)
-        with pytest.raises(ModelError):
-            type(model).from_arrays(arrays)
-
-
-def test_other_features_are_refused():
-    _, _, _, gate, experts = fitted()
-    with pytest.raises(InputError, match="features"):
-        gate.log_weights(sp.csr_array((2, 9)))
-    with pytest.raises(InputError, match="features"):
-        experts.log_odds(sp.csr_array((2, 9)))
-
-
-@pytest.mark.parametrize(
-    "settings_",
-    [
-        {"n_trees": 0}, {"leaves": 1}, {"leaves": 2.5}, {"shrinkage": 0}, {"shrinkage": "x"},
-        {"min_points": 0}, {"min_curvature": -1}, {"l2": np.nan}, {"max_bins": 1},
-        {"feature_share": 0.0}, {"feature_share": 1.5}, {"random_state": -1}, {"n_jobs": 0},
-    ],
-)  # fmt: skip
-def test_senseless_settings_are_refused(settings_):
-    for make in (lambda: BoostedGate(2, **settings_), lambda: BoostedExperts(2, 2, **settings_)):
-        with pytest.raises(ParameterError):
-            make()
-
-
-@pytest.mark.parametrize("size", [(0, 2), (2, 0), (True, 2), (2, 1.5)])
-def test_senseless_sizes_are_refused(size):
-    with pytest.raises(ParameterError):
-        BoostedExperts(*size)
-
-
-def without_lightgbm(monkeypatch):
-    real = builtins.__import__
-
-    def importing(name, *rest, **more):
-        if name == "lightgbm":
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
-
-
-def test_without_lightgbm_one_sentence_says_what_to_install(monkeypatch):
-    without_lightgbm(monkeypatch)
-    X, Y = random_problem(np.random.default_rng(21))
-    with pytest.raises(MissingExtraError, match=r'pip install "longtail\[boost\]"') as caught:
-        BoostedExperts(2, 4).update(X, Y, np.full((120, 2), 0.5), RUN)
-    assert isinstance(caught.value, LongtailError)
-    with pytest.raises(MissingExtraError):
-        BoostedGate(2).update(X, np.full((120, 2), 0.5), RUN)
 
 
 # ---- the paper's figure ----------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The classifier: special cases of the paper, targets, odd data, explanations, its figures."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,9 +9,11 @@ from scipy.special import expit
 
 import longtail
 from longtail.data import load
-from longtail.errors import ConvergenceWarning, ModelError, ParameterError
+from longtail.errors import ConvergenceWarning, LongtailWarning, ModelError, ParameterError
 from longtail.metrics import hamming_loss, subset_accuracy
 from longtail.mixtures import ConditionalBernoulliMixture, marginals
+from longtail.mixtures import conditional_bernoulli as module
+from longtail.mixtures.em import maximise
 from longtail.one_vs_rest import BinaryRelevance
 
 
@@ -100,6 +104,24 @@ def test_sampling_mostly_finds_the_same_sets(model, data):
     assert (exact == sampled).all(axis=1).mean() > 0.9
 
 
+@pytest.mark.parametrize("target", ["subset", "f1", "jaccard"])
+def test_what_is_drawn_for_a_row_does_not_depend_on_its_place(target, model, data, monkeypatch):
+    X, _ = data
+    X = X[:60]
+    order = np.random.default_rng(0).permutation(60)
+    model.set_params(decoding="sample", target=target)
+    try:
+        one_block = model.predict(X)
+        assert np.array_equal(model.predict(X[order]), one_block[order])
+        monkeypatch.setattr(model, "_block_rows", lambda: 7)
+        assert np.array_equal(model.predict(X), one_block)
+        assert np.array_equal(model.predict(X[[33]])[0], one_block[33])
+        other = model.set_params(random_state=1).predict(X)
+    finally:
+        model.set_params(decoding="joint", target="subset", random_state=0)
+    assert (other == one_block).all(axis=1).mean() > 0.5
+
+
 def test_threshold_is_chosen(data):
     X, Y = data
     model = ConditionalBernoulliMixture(
@@ -145,6 +167,28 @@ class TestOddData:
         X, Y = np.random.default_rng(0).normal(size=(20, 3)), np.tile([1, 0, 1], (20, 1))
         model = ConditionalBernoulliMixture(n_components=5).fit(X, Y)
         assert np.array_equal(model.predict(X), Y)
+        assert model.n_components_ + model.dropped_ == 5
+
+    @pytest.mark.parametrize("left", [1, 2, 3])
+    def test_dropped_components_are_told(self, left, monkeypatch):
+        """Responsibilities of components that get no point at the start stay at nothing."""
+
+        def emptied(gate, experts, X, Y, shares, **settings):
+            shares = np.zeros_like(shares)
+            shares[:, :left] = 1 / left
+            return maximise(gate, experts, X, Y, shares, **settings)
+
+        monkeypatch.setattr(module, "maximise", emptied)
+        X, Y = np.random.default_rng(0).normal(size=(200, 3)), np.tile([[1, 0], [0, 1]], (100, 1))
+        model = ConditionalBernoulliMixture(n_components=4, C=1e3, max_rounds=4)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", LongtailWarning)
+            model.fit(X, Y)
+        assert (model.n_components_, model.dropped_) == (left, 4 - left)
+        assert len(told) == (left == 1)
+        if told:
+            assert str(told[0].message).startswith("3 of 4 components were dropped")
+            assert told[0].filename == __file__
 
     def test_labels_always_on_and_always_off(self):
         rng = np.random.default_rng(1)

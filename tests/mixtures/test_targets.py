@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 
 from longtail import metrics
 from longtail.errors import InputError, ParameterError
+from longtail.marginal import row_seeds
 from longtail.mixtures.decoding import log_probability, most_probable_sets
 from longtail.mixtures.targets import (
     above_threshold,
@@ -175,21 +176,28 @@ def test_drawn_sets_follow_the_mixture():
     assert chisquare(counts, 20_000 * chances).pvalue > 0.001
 
 
-def test_drawn_sets_depend_on_seed_and_row_only():
+def test_drawn_sets_depend_on_a_points_seed_and_mixture_only():
     rng = np.random.default_rng(7)
     weights, odds = random_mixture(rng, 3, 10, n=20)
-    whole = draw_sets(weights, odds, n_samples=5, random_state=3)
-    part = draw_sets(weights[12:], odds[12:], n_samples=5, random_state=3, first_row=12)
-    assert np.array_equal(whole[12:], part)
+    seeds = row_seeds(sp.csr_array(rng.normal(size=(20, 2))), 3)
+    whole = draw_sets(weights, odds, n_samples=5, seeds=seeds)
+    order = rng.permutation(20)[:12]
+    part = draw_sets(weights[order], odds[order], n_samples=5, seeds=seeds[order])
+    assert np.array_equal(whole[order], part)
     same = draw_sets(weights[:1].repeat(2, 0), np.zeros((2, 3, 10)), n_samples=50)
     assert not np.array_equal(same[0], same[1])
     assert not np.array_equal(whole, draw_sets(weights, odds, n_samples=5, random_state=4))
     for target in ("subset", "f1", "jaccard"):
-        sets = optimal_sets(weights, odds, target=target, way="sample", n_samples=20)
-        rest = optimal_sets(
-            weights[12:], odds[12:], target=target, way="sample", n_samples=20, first_row=12
-        )
-        assert np.array_equal(sets[12:], rest)
+        settings = {"target": target, "way": "sample", "n_samples": 20}
+        sets = optimal_sets(weights, odds, seeds=seeds, **settings)
+        some = optimal_sets(weights[order], odds[order], seeds=seeds[order], **settings)
+        assert np.array_equal(sets[order], some)
+
+
+@pytest.mark.parametrize("seeds", [np.zeros(2, np.uint64), np.zeros(1), [[1]]])
+def test_odd_seeds_are_refused(seeds):
+    with pytest.raises(InputError, match="seeds must be 1 numbers"):
+        draw_sets([[0.0]], [[[0.0]]], seeds=seeds)
 
 
 MEASURES = {

@@ -8,7 +8,7 @@ from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.methods import methods
 from longtail.published import find_paper, open_trial, reproduce, run_method
-from longtail.published.reproducing import _moved
+from longtail.published.opening import _moved
 
 PAPER = find_paper("cbm")
 COLUMNS = ("argmax", "argmax-noise", "sample", "sample-noise")
@@ -30,19 +30,47 @@ def test_parameters_are_those_of_the_methods():
             assert set(given) <= set(known), (trial.dataset, name)
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-def test_made_up_trials_come_near_the_best_possible(column, tmp_path):
-    """Within 1.5 points of the bound, and above binary relevance, as in Table 1."""
-    opened = open_trial(PAPER, PAPER.trial(column), tmp_path)
-    bound = 100 * opened.best["subset_accuracy"]
-    ours = {}
-    for method in ("CBM+LR", "BinRel+LR"):
-        (row,) = run_method(opened, method)
+def ours_on(column, methods, n_seeds):
+    """The best possible and what the methods reach on average, in percent."""
+    opened = open_trial(PAPER, PAPER.trial(column), ".", n_seeds=n_seeds)
+    assert len(opened.seeds) == n_seeds
+    found = {}
+    for method in methods:
+        (row,) = run_method(opened, method, n_jobs=1, progress=False)
         assert row.left_out is None
         (cell,) = (cell for cell in row.cells if cell.table == "1")
-        ours[method] = cell.ours
+        found[method] = cell.ours
+    return 100 * opened.best["subset_accuracy"], found
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_made_up_trials_come_near_the_best_possible(column):
+    """With the first seed: within 1.5 points of the bound, and above binary relevance."""
+    bound, ours = ours_on(column, ("CBM+LR", "BinRel+LR"), 1)
     assert abs(ours["CBM+LR"] - bound) < 1.5
     assert ours["CBM+LR"] > ours["BinRel+LR"] + 5
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("column", COLUMNS)
+def test_table_1_on_average(column):
+    """The pattern of Table 1 over three seeds: near the bound and above the three others.
+
+    On the second seed's argmax data the start from labels alone ends 8 points below the bound; the
+    trial's further starts find a better optimum.
+    """
+    others = ("BinRel+LR", "PowSet+LR", "pairCRF")
+    bound, ours = ours_on(column, ("CBM+LR", *others), 3)
+    assert abs(ours["CBM+LR"] - bound) < 1.5
+    for method in others:
+        assert ours["CBM+LR"] > ours[method], method
+
+
+def test_made_up_trials_have_ten_seeds():
+    for column in COLUMNS:
+        assert PAPER.trial(column).seeds == tuple(range(10))
+        assert PAPER.trial(column).made_up
+    assert PAPER.trial("scene").seeds == (0,)
 
 
 @pytest.mark.published

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 from longtail import report
 from longtail.comparison import Comparison, Result, Setup
+from longtail.errors import ParameterError
 from longtail.metrics import Evaluation
-from longtail.published import Cell, Noted, Reproduced
+from longtail.published import Cell, Noted, Reproduced, find_paper
 
 COMMON = Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1, 3))
 
@@ -31,13 +33,14 @@ class TestTables:
         head, rule, *rows = table.text(results).splitlines()
         assert len({len(line) for line in (head, rule, *rows)}) == 1
         assert head.split() == [
-            "method", "P@1", "P@3", "PSP@1", "PSP@3", "train", "s", "predict", "s", "MB",
+            "method", "P@1", "P@3", "PSP@1", "PSP@3", "train", "s", "predict", "s", "MB", "peak",
+            "MB",
         ]  # fmt: skip
         assert rows[0].split() == [
-            "a", "50.00", "25.00", "30.00", "30.00", "1,234", "0.01", "9e-06",
+            "a", "50.00", "25.00", "30.00", "30.00", "1,234", "0.01", "9e-06", "–",
         ]  # fmt: skip
         assert rows[1].split()[1:3] == ["100.00", "50.00"]
-        assert rows[2].split()[3:] == ["–", "–", "123.4", "0.01", "–"]
+        assert rows[2].split()[3:] == ["–", "–", "123.4", "0.01", "–", "–"]
 
     def test_a_failure_says_why_on_one_line(self):
         table = report.ComparisonTable.main(["a"], (1,))
@@ -163,3 +166,65 @@ class TestReproduction:
         assert report.notes_text(notes) == (
             "Note on Table 4, Bibtex, ProXML: odd.\nNote on the figures: all odd."
         )
+
+    def test_means_and_deviations(self):
+        cells = (
+            Cell("2", "accuracy", 0.5, 0.51234, None, (0.5, 0.52468), 3),
+            Cell("", "maf1", None, 0.25, None, (0.25, 0.25), 3),
+        )
+        mean = replace(result("OVA"), peak_bytes=123_456_789, n_parameters=9_876_543)
+        row = Reproduced("WordNet-100", "OVA", "", mean, None, cells, (), (0, 1))
+        lines = report.reproduced_text(row, parameters=True).splitlines()
+        assert lines == [
+            "OVA: trained in 1.0 s (peak 123.5 MB), 20 points predicted in 0.01 s, 1.0 MB, "
+            "9,876,543 parameters",
+            "                  paper            ours    diff",
+            "Table 2 accuracy  0.500 0.5123 ± 0.0175 +0.0123",
+            "maf1                  – 0.2500 ± 0.0000",
+        ]
+        assert "parameters" not in report.reproduced_text(row)
+
+
+class TestGrowth:
+    @staticmethod
+    def rows():
+        def row(method, n, values, seconds):
+            results = tuple(result(method, maf1=v, seconds=seconds) for v in values)
+            seeds = tuple(range(len(values)))
+            return Reproduced(
+                f"WordNet-{n}", method, "", results[0], None, (), results * (len(values) > 1), seeds
+            )
+
+        return [
+            row("mRb", 100, (0.5, 0.6), 2.0),
+            row("OVA", 100, (0.4,), 1.0),
+            Reproduced("WordNet-500", "OVO", "", None, "not built yet", ()),
+            row("mRb", 500, (0.3, 0.3), 20.0),
+            row("OVA", 500, (0.1,), 50.0),
+            replace(row("OVA", 1000, (0.9,), 50.0), variant="tail weight 1"),
+        ]
+
+    def test_one_line_a_method(self, tmp_path):
+        table = report.growth_table(find_paper("mrb"), self.rows())
+        assert table.select("method", "classes", "seed", "maf1").rows() == [
+            ("mRb", 100, 0, 0.5), ("mRb", 100, 1, 0.6), ("OVA", 100, 0, 0.4),
+            ("mRb", 500, 0, 0.3), ("mRb", 500, 1, 0.3), ("OVA", 500, 0, 0.1),
+        ]  # fmt: skip
+        figure = report.growth_figure(table, title="$a")
+        maf1, seconds = figure.axes
+        drawn = {box.get_label(): box.lines[0] for box in maf1.containers}
+        assert drawn["mRb"].get_xdata().tolist() == [100, 500]
+        assert drawn["mRb"].get_ydata().tolist() == pytest.approx([55, 30])
+        assert drawn["OVA"].get_ydata().tolist() == pytest.approx([40, 10])
+        assert [box.lines[0].get_ydata().tolist() for box in seconds.containers] == [
+            [2, 20], [1, 50],
+        ]  # fmt: skip
+        assert seconds.get_yscale() == "log"
+        report.save_figure(figure, tmp_path / "a.png")
+
+    def test_refused(self):
+        table = report.growth_table(find_paper("mrb"), self.rows())
+        with pytest.raises(ParameterError, match="has no jaccard"):
+            report.growth_figure(table, measures=["jaccard"])
+        with pytest.raises(ParameterError, match="nothing to draw"):
+            report.growth_figure(report.growth_table(find_paper("mrb"), []))

@@ -47,7 +47,7 @@ StopWords = Annotated[
 RowNorm = Annotated[
     str | None,
     typer.Option(
-        help="What becomes 1 in every row: l2 (as by default), l1, max or none.",
+        help="What becomes 1 in every row: l2 (the default, but for counts), l1, max or none.",
         metavar="NORM",
         rich_help_panel=FEATURES,
     ),
@@ -64,7 +64,7 @@ Idf = Annotated[
     bool | None,
     typer.Option(
         "--idf/--no-idf",
-        help="Weigh columns by rarity; by default for texts only.",
+        help="Weigh columns by rarity; by default for texts only, and not for counts.",
         show_default=False,
         rich_help_panel=FEATURES,
     ),

@@ -1,4 +1,4 @@
-"""What makes features of the data: text features or row scaling, as the options say."""
+"""What makes features of the data: text features or row scaling, as method and options say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from longtail.data import Dataset, RowScaler, TextFeatures
 from longtail.errors import ParameterError
+from longtail.tagger import FeatureKind, usual_features
 
 _FOR_TEXTS = ("analyzer", "ngrams", "min_df", "max_df", "max_features", "stop_words")
 
@@ -45,15 +46,17 @@ class FeatureOptions:
             found["stop_words"] = _words_of(Path(found["stop_words"]))
         return found
 
-    def transformer(self, data: Dataset) -> TextFeatures | RowScaler:
-        """The transformer for this data."""
-        if data.texts is not None:
-            return TextFeatures(**self.settings())
-        for name in _FOR_TEXTS:
+    def transformer(self, data: Dataset, kind: FeatureKind = "scaled") -> TextFeatures | RowScaler:
+        """The transformer for this data and a method that wants this kind of features.
+
+        What was given wins: a method that cannot use it says so itself.
+        """
+        texts = data.texts is not None
+        for name in () if texts else _FOR_TEXTS:
             if getattr(self, name) is not None:
                 option = name.replace("_", "-")
                 raise ParameterError(f"--{option} is for texts, but the data holds features.")
-        return RowScaler(**self.settings())
+        return usual_features(kind, texts=texts, **self.settings())
 
 
 def _ngram_range(text: str) -> tuple[int, int]:

@@ -134,8 +134,8 @@ def compare(
 ) -> None:
     """Compare methods on the same split.
 
-    Accuracy, seconds and size on disk of every method. Features are made once; a method that fails
-    says so in its row; Ctrl-C keeps what is finished.
+    Accuracy, seconds, size on disk and peak memory of every method. Features are made once; a
+    method that fails says so in its row; Ctrl-C keeps what is finished.
 
     Example:
 
@@ -168,7 +168,7 @@ def compare(
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     remark(f"Reading {data}", quiet=quiet)
     trained_on, tested_on = _parts(data, test, reading, test_size, seed)
-    problem = _prepared(trained_on, tested_on, options, constants, str(data), quiet)
+    problem = _prepared(trained_on, tested_on, chosen, options, constants, str(data), quiet)
     contest = Contest(problem, chosen, ranks, tail, keep, quiet, as_json)
     contest.run()
     if plot is not None and contest.comparison.finished:
@@ -194,10 +194,11 @@ class Contest:
         as_json: bool,
     ) -> None:
         from longtail.comparison import Comparison
-        from longtail.comparison.running import setup_of
+        from longtail.comparison.running import kinds_of, setup_of
         from longtail.report import ComparisonTable
 
-        self.comparison = Comparison(setup_of(problem, k=ranks, tail=tail))
+        kinds = kinds_of(classifiers.values())
+        self.comparison = Comparison(setup_of(problem, k=ranks, tail=tail, kinds=kinds))
         self._problem = problem
         self._classifiers = classifiers
         self._tail, self._keep, self._quiet, self._as_json = tail, keep, quiet, as_json
@@ -327,15 +328,26 @@ def _parts(
 
 
 def _prepared(
-    train: Dataset, test: Dataset, options: Any, constants: str | None, name: str, quiet: bool
+    train: Dataset,
+    test: Dataset,
+    classifiers: dict[str, ExtremeClassifier],
+    options: Any,
+    constants: str | None,
+    name: str,
+    quiet: bool,
 ) -> Problem:
+    """The data with the features that the methods want."""
     from dataclasses import replace
 
     from longtail.cli._output import remark
     from longtail.comparison import prepare
+    from longtail.comparison.running import kinds_of
 
+    features = {kind: options.transformer(train, kind) for kind in kinds_of(classifiers.values())}
+    problem = prepare(train, test, features=features, constants=constants)
     remark(f"Making features of {len(train):,} + {len(test):,} points", quiet=quiet)
-    problem = prepare(train, test, features=options.transformer(train), constants=constants)
+    for kind in features:
+        problem.features(kind)
     return replace(problem, name=problem.name or name)
 
 
@@ -361,6 +373,8 @@ def _say_the_rest(comparison: Comparison) -> None:
     names = [result.name for result in finished]
     _say("\nRankings, %\n" + ComparisonTable.rankings(names, common.k).text(finished))
     _say("\nLabel sets, %\n" + ComparisonTable.sets(names).text(finished))
+    if all("accuracy" in (result.evaluation or {}) for result in finished):
+        _say("\nClasses, %\n" + ComparisonTable.classes(names).text(finished))
     line = best_line(comparison)
     if line is not None:
         _say(f"\n{line}")

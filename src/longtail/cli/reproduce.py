@@ -38,6 +38,15 @@ def reproduce(
             metavar="NAME,...",
         ),
     ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Take so many of the seeds of made-up and sampled data; by default all.",
+            metavar="N",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
     slow: Annotated[
         bool, typer.Option("--slow", help="Also what takes more than some minutes.")
     ] = False,
@@ -55,6 +64,15 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw MaF1 and training time against the number of classes, for papers that "
+            "sample classes: png, svg, pdf or jpg.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -63,13 +81,15 @@ def reproduce(
 
     The benchmark sets are read from --data, or the folder that LONGTAIL_DATA names. Settings are
     recorded with the paper's figures; those that the paper chose by validation were chosen on
-    training data, and --choose does it again.
+    training data, and --choose does it again. Made-up and sampled data are gone through once for
+    each of their seeds, and figures are means.
 
     Example:
 
     ```text
     longtail reproduce proxml --data benchmarks/
     longtail reproduce proxml --only bibtex,eurlex-4k --methods proxml,dismec
+    longtail reproduce mrb --seeds 3 --plot classes.png
     ```
     """
     from longtail.base import check_tail
@@ -80,11 +100,14 @@ def reproduce(
         _list(as_json)
         return
     wanted = find_paper(paper)
-    trials = [wanted.trial(name) for name in _words(only)] or list(wanted.trials)
+    trials = [trial for name in _words(only) for trial in wanted.trials_on(name)]
+    trials = trials or list(wanted.trials)
     names = [wanted.method(name) for name in _words(methods)] or list(wanted.methods)
     if tail is not None:
         check_tail(tail)
-    if data is None and any(trial.make is None for trial in trials):
+    if plot is not None:
+        _check_plot(wanted, trials, plot)
+    if data is None and not all(trial.made_up for trial in trials):
         raise ParameterError(
             "The benchmark sets are not at hand: name their folder by --data or in the environment "
             "variable LONGTAIL_DATA."
@@ -92,7 +115,27 @@ def reproduce(
     place = Path() if data is None else data
     for trial in trials:
         place_of(trial, place)
-    _Reproduction(wanted, place, names, slow, choose, tail, jobs, as_json, quiet).run(trials)
+    reproduction = _Reproduction(
+        wanted, place, names, seeds, slow, choose, tail, jobs, as_json, quiet
+    )
+    try:
+        reproduction.run(trials)
+    finally:
+        if plot is not None:
+            reproduction.draw(plot)
+
+
+def _check_plot(paper: Paper, trials: list[Trial], plot: Path) -> None:
+    """Refuse a plot that cannot be drawn or written, before any work."""
+    from longtail.errors import ParameterError
+    from longtail.report import check_plot_target
+
+    if all(trial.n_classes is None for trial in trials):
+        raise ParameterError(
+            f"--plot draws against the number of classes, which is the same in the trials of "
+            f"{paper.key}; leave it out."
+        )
+    check_plot_target(plot)
 
 
 class _Reproduction:
@@ -103,6 +146,7 @@ class _Reproduction:
         paper: Paper,
         data: Path,
         methods: list[str],
+        seeds: int | None,
         slow: bool,
         choose: bool,
         tail: float | None,
@@ -110,11 +154,11 @@ class _Reproduction:
         as_json: bool,
         quiet: bool,
     ) -> None:
-        self._paper, self._data, self._methods = paper, data, methods
+        self._paper, self._data, self._methods, self._seeds = paper, data, methods, seeds
         self._slow, self._choose, self._tail, self._jobs = slow, choose, tail, jobs
         self._as_json, self._quiet = as_json, quiet
         self._found: list[dict[str, Any]] = []
-        self._finished = 0
+        self._rows: list[Reproduced] = []
 
     def run(self, trials: list[Trial]) -> None:
         """All of it; on Ctrl-C what is finished is kept."""
@@ -139,22 +183,35 @@ class _Reproduction:
                 }
             )
         if interrupted:
-            raise Interrupted(f"Interrupted: {self._finished} rows were finished.")
+            raise Interrupted(f"Interrupted: {len(self._rows)} rows were finished.")
+
+    def draw(self, plot: Path) -> None:
+        """The plot of what is finished."""
+        from longtail.cli._output import remark
+        from longtail.report import growth_figure, growth_table, save_figure
+
+        table = growth_table(self._paper, self._rows)
+        if table.is_empty():
+            remark("No method finished, so there is no plot.", quiet=self._quiet)
+            return
+        save_figure(growth_figure(table, title=self._paper.title), plot)
+        remark(f"The plot is in {plot}.", quiet=self._quiet)
 
     def _run(self, trial: Trial) -> None:
         from longtail.cli._output import remark
         from longtail.methods import methods as known
-        from longtail.published import open_trial, run_method
-        from longtail.report import reproduced_text
+        from longtail.published import differences, open_trial, run_method
+        from longtail.report import differences_text, reproduced_text
 
         remark(f"Reading {trial.dataset}", quiet=self._quiet)
         described: dict[str, Any] = {"dataset": trial.dataset, "rows": []}
         self._found.append(described)
         if self._choose and trial.choice is not None:
             trial = self._chosen(trial, described)
-        opened = open_trial(self._paper, trial, self._data)
+        opened = open_trial(self._paper, trial, self._data, n_seeds=self._seeds)
         self._begin(opened, described)
         missing: list[Reproduced] = []
+        here: list[Reproduced] = []
         for method in self._methods:
             if self._paper.methods[method] in known():
                 remark(f"Running {method} on {trial.dataset}", quiet=self._quiet)
@@ -170,8 +227,13 @@ class _Reproduction:
                 if row.result is None:
                     missing.append(row)
                 else:
-                    self._finished += 1
-                    self._say(f"{reproduced_text(row)}\n")
+                    self._rows.append(row)
+                    here.append(row)
+                    counted = self._paper.counts_parameters
+                    self._say(f"{reproduced_text(row, parameters=counted)}\n")
+        described["differences"] = [vars(each) for each in differences(self._paper, here)]
+        if described["differences"]:
+            self._say(f"{differences_text(differences(self._paper, here))}\n")
         self._end(opened, missing)
 
     def _chosen(self, trial: Trial, described: dict[str, Any]) -> Trial:
@@ -201,14 +263,18 @@ class _Reproduction:
         return with_choice(trial, candidates)
 
     def _begin(self, opened: OpenTrial, described: dict[str, Any]) -> None:
-        from longtail.comparison.running import setup_of
+        from longtail.comparison.running import kinds_of, setup_of
+        from longtail.methods import methods as known
         from longtail.report import trial_heading
 
-        trial, sizes = opened.trial, setup_of(opened.problem, k=(1,))
+        names = [self._paper.methods[method] for method in self._methods]
+        kinds = kinds_of(known()[name].estimator for name in names if name in known())
+        trial, sizes = opened.trial, setup_of(opened.problem, k=(1,), kinds=kinds or ("scaled",))
         described |= {
             "features": dict(trial.features),
             "parameters": {name: dict(given) for name, given in trial.parameters.items()},
             "about": trial.about,
+            "seeds": list(opened.seeds),
             "train_points": sizes.train_points,
             "test_points": sizes.test_points,
             "test_points_without_labels": opened.problem.unlabelled,
@@ -220,6 +286,8 @@ class _Reproduction:
             test_points=sizes.test_points,
             labels=sizes.labels,
             features=sizes.features,
+            seeds=opened.seeds,
+            texts=isinstance(opened.problem.inputs, list),
         )
         self._say(heading)
         settings = [
@@ -227,11 +295,13 @@ class _Reproduction:
             for method, given in trial.parameters.items()
             if given and method in self._methods
         ]
-        described["best_possible"] = dict(opened.best)
+        described["best_possible"] = opened.best
+        described["best_possible_by_seed"] = [dict(best) for best in opened.bests]
         if settings:
             self._say(f"{'; '.join(settings)}.")
         for metric, value in opened.best.items():
-            self._say(f"The best that is possible: {metric} {100 * value:.2f}.")
+            mean = " on average" if len(opened.seeds) > 1 else ""
+            self._say(f"The best that is possible{mean}: {metric} {100 * value:.2f}.")
         empty = opened.problem.unlabelled
         if 0 < empty < sizes.test_points:
             self._say(

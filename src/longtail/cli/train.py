@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail.cli._feature_options import (
+    Analyzer,
+    Idf,
+    MaxDf,
+    MaxFeatures,
+    MinDf,
+    Ngrams,
+    RowNorm,
+    StopWords,
+    ValueDamping,
+)
 from longtail.cli._options import (
     Format,
     Jobs,
@@ -31,8 +42,6 @@ if TYPE_CHECKING:
     from longtail.cli._partial import Partial
     from longtail.data import Dataset
     from longtail.tagger import Tagger
-
-FEATURES = "Features"
 
 
 def train(
@@ -63,69 +72,15 @@ def train(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    analyzer: Annotated[
-        str | None,
-        typer.Option(
-            help="Texts as word, char or char_wb.", metavar="NAME", rich_help_panel=FEATURES
-        ),
-    ] = None,
-    ngrams: Annotated[
-        str | None,
-        typer.Option(
-            help="Longest run of words, such as 2; or 2-3.", metavar="N", rich_help_panel=FEATURES
-        ),
-    ] = None,
-    min_df: Annotated[
-        str | None,
-        typer.Option(
-            help="Leave out words of fewer texts: a number, or a share such as 0.01.",
-            metavar="X",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    max_df: Annotated[
-        str | None,
-        typer.Option(help="Leave out words of more texts.", metavar="X", rich_help_panel=FEATURES),
-    ] = None,
-    max_features: Annotated[
-        int | None,
-        typer.Option(
-            help="Keep so many words, the most frequent.", metavar="N", rich_help_panel=FEATURES
-        ),
-    ] = None,
-    stop_words: Annotated[
-        str | None,
-        typer.Option(
-            help="Words to leave out: english, or a file with words.",
-            metavar="WORDS",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    norm: Annotated[
-        str | None,
-        typer.Option(
-            help="What becomes 1 in every row: l2 (as by default), l1, max or none.",
-            metavar="NORM",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    damping: Annotated[
-        str | None,
-        typer.Option(
-            help="Damp the values: sqrt, log or none (as by default).",
-            metavar="NAME",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    idf: Annotated[
-        bool | None,
-        typer.Option(
-            "--idf/--no-idf",
-            help="Weigh columns by rarity; by default for texts only.",
-            show_default=False,
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
+    analyzer: Analyzer = None,
+    ngrams: Ngrams = None,
+    min_df: MinDf = None,
+    max_df: MaxDf = None,
+    max_features: MaxFeatures = None,
+    stop_words: StopWords = None,
+    norm: RowNorm = None,
+    damping: ValueDamping = None,
+    idf: Idf = None,
     format: Format = None,
     part: Part = None,
     text_column: TextColumn = None,
@@ -223,7 +178,9 @@ def _fitted(
     from longtail.errors import CheckpointError
     from longtail.tagger import Tagger
 
-    tagger = Tagger(features=options.transformer(points), classifier=classifier)
+    tagger = Tagger(
+        features=options.transformer(points, classifier.features), classifier=classifier
+    )
     by_name = points.label_names is not None
     partial.begin()
     try:

@@ -1,7 +1,8 @@
 """Several methods on the same split of the same data: how good, how fast, how large."""
 
-from longtail.comparison.problem import Problem, prepare
-from longtail.comparison.results import Comparison, Result, Setup
+from longtail.comparison.memory import PeakMemory
+from longtail.comparison.problem import Features, Problem, prepare
+from longtail.comparison.results import Comparison, Result, Setup, mean_result
 from longtail.comparison.running import (
     Trained,
     compare,
@@ -10,17 +11,22 @@ from longtail.comparison.running import (
     train_method,
     try_method,
 )
+from longtail.comparison.size import stored_numbers
 
 __all__ = [
     "Comparison",
+    "Features",
+    "PeakMemory",
     "Problem",
     "Result",
     "Setup",
     "Trained",
     "compare",
+    "mean_result",
     "measured",
     "prepare",
     "saved_size",
+    "stored_numbers",
     "train_method",
     "try_method",
 ]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 import polars as pl
 
 from longtail.metrics import Evaluation
 
-LESS_IS_BETTER = ("hamming_loss", "train_seconds", "predict_seconds", "megabytes")
-"""Columns of the table in which the smallest value is the best."""
-
-COSTS = ("train_seconds", "predict_seconds", "points_per_second", "megabytes")
+COSTS = (
+    "train_seconds",
+    "predict_seconds",
+    "points_per_second",
+    "megabytes",
+    "peak_megabytes",
+    "n_parameters",
+)
 """Columns of the table that are not metrics."""
+
+LESS_IS_BETTER = ("hamming_loss", *(name for name in COSTS if name != "points_per_second"))
+"""Columns of the table in which the smallest value is the best."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,10 @@ class Result:
         How many those are.
     bytes : int or None
         The saved model on disk, with what makes its features.
+    peak_bytes : int or None
+        Peak memory of `fit` above what was there before; None where it cannot be measured.
+    n_parameters : int or None
+        Numbers that the model holds; see `stored_numbers`.
     failure : str or None
         Why there is no result, in one sentence.
     """
@@ -50,6 +62,8 @@ class Result:
     test_points: int = 0
     bytes: int | None = None
     failure: str | None = None
+    peak_bytes: int | None = None
+    n_parameters: int | None = None
 
     @property
     def points_per_second(self) -> float | None:
@@ -62,6 +76,11 @@ class Result:
     def megabytes(self) -> float | None:
         """Size of the saved model."""
         return None if self.bytes is None else self.bytes / 1e6
+
+    @property
+    def peak_megabytes(self) -> float | None:
+        """Peak memory of training."""
+        return None if self.peak_bytes is None else self.peak_bytes / 1e6
 
     def values(self) -> dict[str, float | None]:
         """Costs and metrics by name."""
@@ -79,8 +98,50 @@ class Result:
             "predict_seconds": self.predict_seconds,
             "points_per_second": self.points_per_second,
             "bytes": self.bytes,
+            "peak_bytes": self.peak_bytes,
+            "n_parameters": self.n_parameters,
             "metrics": None if self.evaluation is None else self.evaluation.to_dict(),
         }
+
+
+def mean_result(results: Sequence[Result]) -> Result:
+    """One result with the means of several of the same method, on samples of the same data.
+
+    A single one is given back as it is. A metric that one of them lacks is left out, and so is a
+    cost.
+
+    Examples
+    --------
+    >>> first = Result("a", "br", {}, Evaluation({"P@1": 0.8}), 2.0, 0.1, 20, 10_000)
+    >>> mean = mean_result([first, replace(first, evaluation=Evaluation({"P@1": 0.6}))])
+    >>> round(mean.evaluation["P@1"], 3), mean.train_seconds, mean.bytes
+    (0.7, 2.0, 10000)
+    """
+    first, *others = results
+    if not others:
+        return first
+    evaluations: list[Mapping[str, float]] = [each.evaluation or {} for each in results]
+    shared = [name for name in evaluations[0] if all(name in each for each in evaluations)]
+    metrics = {name: fmean(each[name] for each in evaluations) for name in shared}
+
+    def mean(name: str) -> float | None:
+        values = [getattr(each, name) for each in results]
+        return None if None in values else fmean(values)
+
+    def whole(name: str) -> int | None:
+        found = mean(name)
+        return None if found is None else round(found)
+
+    return replace(
+        first,
+        evaluation=Evaluation(metrics) if metrics else None,
+        train_seconds=mean("train_seconds"),
+        predict_seconds=mean("predict_seconds"),
+        test_points=whole("test_points") or 0,
+        bytes=whole("bytes"),
+        peak_bytes=whole("peak_bytes"),
+        n_parameters=whole("n_parameters"),
+    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +157,7 @@ class Setup:
     unknown_labels : int
         Labels of the test part that no training point has.
     feature_seconds : float
-        Time to make the features, which all methods share.
+        Time to make the features, each kind once for all methods that want it.
     k : tuple of int
         Ranks of the metrics.
     tail : float

@@ -18,15 +18,18 @@ from sklearn.base import clone
 
 from longtail import store
 from longtail._run import Progress
+from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier, check_tail
-from longtail.comparison.problem import Problem, prepare
+from longtail.comparison.memory import PeakMemory
+from longtail.comparison.problem import Problem, Transformer, prepare
 from longtail.comparison.results import Comparison, Result, Setup
-from longtail.data import Dataset, RowScaler, TextFeatures
+from longtail.comparison.size import stored_numbers
+from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, ParameterError
 from longtail.labels import encode_labels, names_to_matrix
 from longtail.methods import find_method
-from longtail.metrics import evaluate
-from longtail.tagger import Tagger
+from longtail.metrics import Evaluation, evaluate
+from longtail.tagger import FeatureKind, Tagger
 
 _FEW = 64
 """Points that a method is tried on before its clock starts, so that its kernels are compiled."""
@@ -39,7 +42,7 @@ def compare(
     test: Dataset,
     methods: Methods,
     *,
-    features: TextFeatures | RowScaler | None = None,
+    features: Transformer | Mapping[FeatureKind, Transformer] | None = None,
     k: Sequence[int] = (1, 3, 5),
     tail: float = 0.0,
     constants: str | None = None,
@@ -56,8 +59,8 @@ def compare(
     methods : iterable of str or classifiers, or mapping
         Names as at the command line, or classifiers with the parameters they are to have. A mapping
         gives them other names, which tell one method with two settings apart.
-    features : TextFeatures or RowScaler, optional
-        What makes the features, once for all methods; by default as in `Tagger`.
+    features : TextFeatures, RowScaler or mapping by kind, optional
+        What makes the features, once for all methods that want the same kind; see `prepare`.
     k : sequence of int
         Ranks of the metrics.
     tail : float
@@ -81,7 +84,11 @@ def compare(
     -----
     Training time is that of `fit` on ready features; before the clock starts each method is fitted
     to a few points, so that no time goes into compiling its kernels. One model is in memory at a
-    time.
+    time. Peak memory is that of `fit`, above what was there before, data and features included; see
+    `PeakMemory`.
+
+    Where every point of both parts has exactly one label, accuracy, MaF1 and the share of covered
+    classes are measured as well, with the class that ranks first; see `longtail.metrics.maf1`.
 
     Examples
     --------
@@ -100,7 +107,7 @@ def compare(
         check_places(keep, classifiers)
     problem = prepare(train, test, features=features, constants=constants)
     return Comparison(
-        setup_of(problem, k=k, tail=tail),
+        setup_of(problem, k=k, tail=tail, kinds=kinds_of(classifiers.values())),
         [
             try_method(problem, classifier, name=name, k=k, tail=tail, keep=keep, progress=progress)
             for name, classifier in classifiers.items()
@@ -155,16 +162,36 @@ def check_places(keep: str | os.PathLike[str], names: Iterable[str]) -> None:
         store.check_target(Path(keep) / name)
 
 
-def setup_of(problem: Problem, *, k: Sequence[int], tail: float = 0.0) -> Setup:
-    """What is common to all results on a problem."""
+def kinds_of(
+    classifiers: Iterable[ExtremeClassifier | type[ExtremeClassifier]],
+) -> tuple[FeatureKind, ...]:
+    """The kinds of features that some classifiers want, each once.
+
+    Examples
+    --------
+    >>> kinds_of(named_classifiers(["dismec", "br"]).values())
+    ('scaled',)
+    """
+    return tuple(dict.fromkeys(classifier.features for classifier in classifiers))
+
+
+def setup_of(
+    problem: Problem,
+    *,
+    k: Sequence[int],
+    tail: float = 0.0,
+    kinds: Sequence[FeatureKind] = ("scaled",),
+) -> Setup:
+    """What is common to all results on a problem; makes the kinds of features named."""
+    made = [problem.features(kind) for kind in kinds]
     return Setup(
         data=problem.name,
-        train_points=int(problem.X.shape[0]),
-        test_points=int(problem.X_test.shape[0]),
+        train_points=problem.n_points,
+        test_points=problem.n_test_points,
         labels=problem.n_labels,
-        features=int(problem.X.shape[1]),
+        features=int(made[0].X.shape[1]),
         unknown_labels=problem.unknown_labels,
-        feature_seconds=problem.feature_seconds,
+        feature_seconds=sum({id(each): each.seconds for each in made}.values()),
         k=tuple(sorted({int(at) for at in k})),
         tail=float(tail),
     )
@@ -207,7 +234,7 @@ def try_method(
         "name": name,
         "method": classifier.method,
         "parameters": classifier.get_params(deep=False),
-        "test_points": int(problem.X_test.shape[0]),
+        "test_points": problem.n_test_points,
     }
     try:
         trained = train_method(problem, classifier, progress=progress)
@@ -231,10 +258,11 @@ def try_method(
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted classifier, and how many seconds `fit` took."""
+    """A fitted classifier, how many seconds `fit` took, and its peak memory where known."""
 
     model: ExtremeClassifier
     seconds: float
+    peak_bytes: int | None = None
 
 
 def train_method(
@@ -257,11 +285,14 @@ def train_method(
     >>> usual.train_seconds == tail.train_seconds, usual.evaluation["P@1"] > 0.5
     (True, True)
     """
+    X = problem.features(classifier.features).X
     _compile(problem, classifier)
     model = clone(classifier)
-    started = time.perf_counter()
-    model.fit(problem.X, problem.targets, label_names=problem.label_names, progress=progress)
-    return Trained(model, time.perf_counter() - started)
+    with PeakMemory() as memory:
+        started = time.perf_counter()
+        model.fit(X, problem.targets, label_names=problem.label_names, progress=progress)
+        seconds = time.perf_counter() - started
+    return Trained(model, seconds, memory.peak_bytes)
 
 
 def measured(
@@ -277,34 +308,38 @@ def measured(
     The size of the result is not known; see `saved_size`.
     """
     model = trained.model
+    X = problem.features(model.features).X_test
     chances = problem.propensities[: problem.n_labels]
     started = time.perf_counter()
     if tail:
-        top = model.predict_topk(problem.X_test, max(k), tail=tail, propensities=chances)
+        top = model.predict_topk(X, max(k), tail=tail, propensities=chances)
     else:
-        top = model.predict_topk(problem.X_test, max(k))
+        top = model.predict_topk(X, max(k))
     seconds = time.perf_counter() - started
-    committed = model.predict(problem.X_test)
+    committed = model.predict(X)
+    first = model.predict_topk(X, 1) if tail and problem.one_class else top
     if problem.label_names is None:
         committed = encode_labels(committed).matrix
     else:
         committed, _ = names_to_matrix(committed, classes=problem.label_names)
     for matrix in (top, committed):
         matrix.resize(problem.Y_test.shape)
+    evaluation = evaluate(
+        problem.Y_test, scores=top, predicted=committed, k=k, propensities=problem.propensities
+    )
+    if problem.one_class:
+        classes = evaluate(problem.Y_test.indices, predicted=ranked(first, 1)[0][:, 0])
+        evaluation = Evaluation({**evaluation, **classes})
     return Result(
         name=model.method if name is None else name,
         method=model.method,
         parameters=model.get_params(deep=False),
-        evaluation=evaluate(
-            problem.Y_test,
-            scores=top,
-            predicted=committed,
-            k=k,
-            propensities=problem.propensities,
-        ),
+        evaluation=evaluation,
         train_seconds=trained.seconds,
         predict_seconds=seconds,
-        test_points=int(problem.X_test.shape[0]),
+        test_points=problem.n_test_points,
+        peak_bytes=trained.peak_bytes,
+        n_parameters=stored_numbers(model),
     )
 
 
@@ -317,10 +352,11 @@ def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:
     few = few[:, np.unique(few.indices)]
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
-        model = clone(classifier).fit(problem.X[rows], few, progress=False)
-        model.predict_topk(problem.X_test[:_FEW], 1)
-        model.predict_topk(problem.X_test[:_FEW], 1, tail=1.0)
-        model.predict(problem.X_test[:_FEW])
+        made = problem.features(classifier.features)
+        model = clone(classifier).fit(made.X[rows], few, progress=False)
+        model.predict_topk(made.X_test[:_FEW], 1)
+        model.predict_topk(made.X_test[:_FEW], 1, tail=1.0)
+        model.predict(made.X_test[:_FEW])
 
 
 def _matrix(problem: Problem) -> sp.csr_array:
@@ -359,8 +395,9 @@ def saved_size(
     >>> saved_size(problem, model) > model.weights_.data.nbytes
     True
     """
-    tagger = Tagger(features=clone(problem.features), classifier=clone(model))
-    tagger.features_ = problem.features
+    transformer = problem.features(model.features).transformer
+    tagger = Tagger(features=clone(transformer), classifier=clone(model))
+    tagger.features_ = transformer
     tagger.classifier_ = model
     if problem.feature_names is not None:
         tagger.feature_names_ = problem.feature_names

@@ -7,27 +7,7 @@ import math
 import numpy as np
 
 from longtail._numba import kernel
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@kernel
-def _mixed(x):
-    """Bits of x thoroughly mixed (the output function of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def row_seeds(indptr, indices, bits, seed, out):
-    """A seed for each row from its entries; `bits` are their values as unsigned numbers. O(nnz)."""
-    for i in range(out.shape[0]):
-        state = _mixed(np.uint64(seed) + GOLDEN)
-        for p in range(indptr[i], indptr[i + 1]):
-            state = _mixed((state ^ np.uint64(indices[p])) + GOLDEN)
-            state = _mixed((state ^ bits[p]) + GOLDEN)
-        out[i] = state
+from longtail.engine._random_kernels import GOLDEN, mixed, uniform
 
 
 @kernel
@@ -89,12 +69,11 @@ def gibbs(
                     on[label] += p
                     off[label] += small if z[label] >= 0.0 else large
                 state += GOLDEN
-                u = (_mixed(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-                if (u < p) != has[label]:
+                if (uniform(state) < p) != has[label]:
                     sign = -1.0 if has[label] else 1.0
                     has[label] = not has[label]
                     n_on += 1 if has[label] else -1
-                    key ^= _mixed(np.uint64(label + 1) * GOLDEN)
+                    key ^= mixed(np.uint64(label + 1) * GOLDEN)
                     for q in range(ends[label], ends[label + 1]):
                         z[children[q]] += sign * weights[q]
             if sweep < n_burn_in or (n_on == 0 and not allow_empty):

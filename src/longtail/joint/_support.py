@@ -20,6 +20,8 @@ from longtail.errors import InputError, ModelError
 from longtail.marginal import LARGEST, MarginalClassifier, log_odds_of
 
 BLOCK_BYTES = 2**25  # probabilities of one block of points
+LARGEST_KNOWN = 1e50  # value of a feature whose linear scores are finite, whatever the weights
+LARGEST_TRAINED = 1e15  # beside the square of which a penalty of 1 is not lost in rounding
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class SetExplanation(Explanation):
     """An explanation by the two label sets that compete over the label.
 
     The score is the log-odds of the most probable set with the label against the most probable set
-    without it. It is linear in the features, so the contributions and the bias add up to it.
+    without it. Where it is linear in the features, the contributions and the bias add up to it;
+    where trees gave it, there are no contributions, and it is all bias.
 
     Attributes
     ----------
@@ -65,23 +68,30 @@ class SetExplanation(Explanation):
 
 
 class SetClassifier(MarginalClassifier):
-    """A distribution over the label sets of the training data, log-linear in the features.
+    """A distribution over the label sets of the training data.
 
-    Subclasses store `C`, `tol`, `max_iter` and `n_jobs`, set `sets_` in `_fit`, and say how
-    probable each set is.
+    Subclasses set `sets_` in `_fit`, and say how probable each set is.
     """
 
     memory_limit: ClassVar[int] = 2**32
     """Bytes of working memory beyond which training is refused."""
 
-    C: float
-    tol: float
-    max_iter: int
-    n_jobs: int | None
-
     sets_: sp.csr_array
     objective_: float
     n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
 
     def _log_probabilities(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Logarithms (n, S) of the probabilities of the sets; n is small."""
@@ -95,13 +105,28 @@ class SetClassifier(MarginalClassifier):
         check_positive(C=self.C, tol=self.tol)
         check_count(max_iter=self.max_iter)
 
-    def _refuse_beyond_memory(self, n_bytes: float, n_sets: int, weights: str) -> None:
+    def _is_linear(self) -> bool:
+        """Whether the scores of the fitted model are linear in the features."""
+        return True
+
+    def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
+        rows = super()._checked(X, reset=reset)
+        if not reset and self._is_linear():
+            _refuse_beyond(LARGEST_KNOWN, rows, "their scores may overflow")
+        return rows
+
+    def _refuse_untrainable(self, X: sp.csr_array) -> None:
+        """Refuse values beside whose squares the penalty, 1 / C, would vanish."""
+        limit = LARGEST_TRAINED / max(1.0, float(self.C) ** 0.5)
+        _refuse_beyond(limit, X, "the penalty is lost in rounding beside them")
+
+    def _refuse_beyond_memory(self, n_bytes: float, n_sets: int, what: str, remedy: str) -> None:
         if n_bytes > self.memory_limit:
             raise InputError(
-                f"The {n_sets:,} distinct label sets need {weights} weights and some "
+                f"The {n_sets:,} distinct label sets need {what} and some "
                 f"{n_bytes / 2**30:.1f} GB of memory, above the limit of "
                 f"{self.memory_limit / 2**30:.1f} GB; use a method that does not list label sets, "
-                "such as br or cbm, select features, or raise memory_limit."
+                f"such as br or cbm, {remedy}, or raise memory_limit."
             )
 
     def _block_rows(self) -> int:
@@ -114,6 +139,14 @@ class SetClassifier(MarginalClassifier):
     def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
         p = np.exp(self._log_probabilities(X)) @ self.sets_.astype(np.float64)
         return log_odds_of(np.clip(np.asarray(p), 0.0, 1.0))
+
+    def _likely_sets(
+        self, X: sp.csr_array, n_sets: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        logs = self._log_probabilities(X)
+        best = np.argsort(-logs, axis=1, kind="stable")[:, :n_sets]
+        sets = self.sets_.astype(np.bool_)[best.ravel()].toarray()
+        return sets.reshape(*best.shape, -1), np.take_along_axis(logs, best, axis=1)
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> SetExplanation:
         logs = self._log_probabilities(x)[0]
@@ -159,6 +192,15 @@ class SetClassifier(MarginalClassifier):
             or not (sets.data == 1).all()
         ):
             raise ModelError("The label sets of the model do not fit its labels; it was altered.")
+
+
+def _refuse_beyond(limit: float, X: sp.csr_array, why: str) -> None:
+    largest = float(np.abs(X.data).max(initial=0.0))
+    if largest > limit:
+        raise InputError(
+            f"X has a value of magnitude {largest:.3g}, beyond {limit:.3g}, where {why}; scale the "
+            "features or clip such values."
+        )
 
 
 def _spelled(names: tuple[Any, ...]) -> str:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count
 from longtail._run import Run
@@ -182,6 +181,9 @@ class ProbabilisticClassifierChain(_SingleChain):
     The set without labels is predicted only if the training set has such points; otherwise the best
     set with labels in the beam is taken (there is one in every beam of at least 2).
 
+    `predict_sets` lists the sets in the beam, `beam` at most, the one that `predict` commits to
+    first; their probabilities are exact.
+
     The probability of a label, which `predict_proba` gives and whose log-odds `predict_topk` gives,
     is its conditional probability averaged over the beginnings that are in the beam where its turn
     comes, weighted by their probabilities: the exact marginal if the beam holds all of them.
@@ -194,7 +196,7 @@ class ProbabilisticClassifierChain(_SingleChain):
     >>> chain = ProbabilisticClassifierChain(C=10).fit(X, Y)
     >>> chain.predict([[1, 0, 1]])
     [('sea', 'sun')]
-    >>> for names, probability in chain.top_sets([[1, 0, 1]], n=2)[0]:
+    >>> for names, probability in chain.predict_sets([[1, 0, 1]], 2)[0]:
     ...     print(names, round(probability, 2))
     ('sea', 'sun') 0.91
     ('sea', 'snow', 'sun') 0.04
@@ -232,45 +234,7 @@ class ProbabilisticClassifierChain(_SingleChain):
         super()._check_parameters()
         check_count(beam=self.beam)
 
-    def top_sets(self, X: Any, n: int = 5) -> list[list[tuple[tuple[Any, ...], float]]]:
-        """The most probable label sets in the beam of each row, with their probabilities.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        n : int
-            Sets a row, no more than `beam`.
-
-        Returns
-        -------
-        list of lists of (tuple of label names, probability)
-            A list a row, the most probable set first. The first set is what `predict` commits to.
-            The probabilities are exact, and not scaled to add up to one.
-
-        Examples
-        --------
-        >>> from longtail.joint import ProbabilisticClassifierChain
-        >>> chain = ProbabilisticClassifierChain().fit([[1.0], [0.0]] * 9, ["sea", "snow"] * 9)
-        >>> [(names, round(p, 2)) for names, p in chain.top_sets([[1.0]], n=1)[0]]
-        [(('sea',), 0.64)]
-        """
-        check_is_fitted(self)
-        check_count(n=n)
-        points = self._checked(X, reset=False)
-        names = self.classes_.tolist()
-
-        def work(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
-            odds, found = self._odds(x), []
-            for at in range(0, len(odds), 64):
-                _, sets, log_p = self._searched(odds[at : at + 64], n_sets=min(int(n), self._beam))
-                found += [
-                    [
-                        (tuple(names[label] for label in np.flatnonzero(has)), float(np.exp(p)))
-                        for has, p in zip(ours, probabilities, strict=True)
-                        if p > -np.inf
-                    ]
-                    for ours, probabilities in zip(sets, log_p, strict=True)
-                ]
-            return found
-
-        return [sets for part in self._in_blocks(points, work) for sets in part]
+    def _likely_sets(
+        self, X: sp.csr_array, n_sets: int
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+        return self._searched(self._odds(X), n_sets=min(n_sets, self._beam))[1:]

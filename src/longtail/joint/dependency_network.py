@@ -16,7 +16,8 @@ from longtail._run import Run
 from longtail.errors import ModelError, ParameterError
 from longtail.joint._conditional_classifier import ConditionalClassifier, read_only
 from longtail.joint._conditionals import Task, check_label_count, fit_conditionals
-from longtail.joint._gibbs_kernels import gibbs, row_seeds
+from longtail.joint._gibbs_kernels import gibbs
+from longtail.marginal import row_seeds
 
 Target = Literal["subset", "hamming"]
 
@@ -39,12 +40,8 @@ class DependencyNetwork(ConditionalClassifier):
     target : {"subset", "hamming"}
         What to predict: the label set sampled most often, or the labels with a probability of at
         least one half, which makes fewest errors label by label.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps a label.
+    prune, tol, max_iter : see `ClassifierChain`
+        As there.
     random_state : int
         Of the sampling.
     n_jobs : int, optional
@@ -144,21 +141,11 @@ class DependencyNetwork(ConditionalClassifier):
         between = self.label_weights_
         gibbs(
             odds, read_only(between.indptr, np.int64), read_only(between.indices, np.int32),
-            read_only(between.data, np.float32), self._seeds(X), int(self.n_burn_in),
-            int(self.n_samples), self.empty_sets_, scores, sets, np.empty(len(odds)),
+            read_only(between.data, np.float32), row_seeds(X, self.random_state),
+            int(self.n_burn_in), int(self.n_samples), self.empty_sets_, scores, sets,
+            np.empty(len(odds)),
         )  # fmt: skip
         return sets if self.target == "subset" else (scores >= 0).astype(np.uint8), scores
-
-    def _seeds(self, X: sp.csr_array) -> NDArray[np.uint64]:
-        """A seed a row, from what is in it and not from where it stands."""
-        points = X.astype(np.float64)
-        points.eliminate_zeros()
-        seeds = np.empty(X.shape[0], dtype=np.uint64)
-        row_seeds(
-            points.indptr.astype(np.int64), points.indices.astype(np.int64),
-            points.data.view(np.uint64), np.uint64(self.random_state), seeds,
-        )  # fmt: skip
-        return seeds
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -1,40 +1,59 @@
-"""Label power-set: every label set of the training data is a class of one multinomial regression.
+"""Label power-set: every label set of the training data is a class of one multi-class problem.
 
-Tsoumakas & Katakis, Multi-Label Classification: An Overview, 2007.
+Tsoumakas & Katakis, Multi-Label Classification: An Overview, 2007. With boosted trees it is a
+baseline of Li, Wang, Pavlu & Aslam, Conditional Bernoulli Mixtures for Multi-Label Classification,
+ICML 2016.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, get_args
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count
 from longtail._run import Run
+from longtail.engine._growing import Growth
+from longtail.engine.boosted_softmax import BoostedSoftmax, boosting_bytes, fit_boosted_softmax
+from longtail.engine.executor import thread_count
 from longtail.engine.softmax import fit_softmax, softmax_logs
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 from longtail.joint._support import SetClassifier
 from longtail.labels import distinct_sets
 
+Learner = Literal["logistic", "boosting"]
 ARRAYS = 12  # of the size of the weights, that training holds at once
+
+_MODELS: WeakKeyDictionary[Any, tuple[Any, BoostedSoftmax]] = WeakKeyDictionary()
+"""The trees of each classifier, made from its arrays once."""
 
 
 class LabelPowerset(SetClassifier):
-    """Multinomial logistic regression over the distinct label sets of the training data.
+    """A multi-class problem over the distinct label sets of the training data.
 
-    ½‖W‖² + C Σ_i -log p(y_i | x_i) is minimised, with p the softmax over the S sets and a constant
-    feature for the bias. The prediction is the most probable set, hence always one that was seen
-    in training, the empty set only if it was. A set that occurs once is a class like any other.
+    The probabilities p are a softmax over the S sets, of scores that are linear in the features and
+    a constant one, with ½‖W‖² + C Σ_i -log p(y_i | x_i) minimised; or that are sums of boosted
+    trees. The prediction is the most probable set, hence always one that was seen in training, the
+    empty set only if it was. A set that occurs once is a class like any other.
 
     Parameters
     ----------
+    learner : {"logistic", "boosting"}
+        Multinomial logistic regression, or gradient-boosted trees (needs LightGBM to train).
     C : float
-        Weight of the errors against the penalty.
+        Of the regression: weight of the errors against the penalty.
     tol : float
-        Norm of the gradient, relative to that at W = 0, at which the problem counts as solved.
+        Of the regression: norm of the gradient, relative to that at W = 0, at which the problem
+        counts as solved.
     max_iter : int
-        Limit on Newton steps.
+        Of the regression: limit on Newton steps.
+    leaves, shrinkage, n_trees : int, float, int
+        Of the boosted trees: leaves of a tree, factor on what it says, trees a set.
+    random_state : int
+        Of the boosted trees: seed of the features that each may choose from.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -46,21 +65,33 @@ class LabelPowerset(SetClassifier):
         The label sets, in the order in which they appeared.
     set_counts_ : array of shape (S,)
         Training points of each.
+    learner_ : str
+        The learner that it was trained with.
     weights_ : float32 array of shape (D + 1, S)
-        Weights of each set, the bias last.
+        Weights of each set, the bias last; of the regression only.
+    trees_ : dict of arrays
+        The trees of each set; of boosting only.
     objective_ : float
-        Value of the objective.
+        Value of the objective; of boosting without a penalty and C, -Σ_i log p(y_i | x_i).
     n_iter_ : int
-        Newton steps.
+        Newton steps, or steps of boosting, of which each adds a tree to every set that finds a
+        split.
 
     Notes
     -----
-    Training costs O(nnz(X)·S) a product with the Hessian, some 50 to 500 of them, and twelve arrays
-    of (D + 1)·S numbers, where features that no point has do not count: above `memory_limit` it is
-    refused. Prediction costs O(nnz(X)·S). The scores of `predict_topk` are the log-odds of the
-    marginal probabilities, the sums over the sets that hold a label; labels without a training
-    point have none. `explain` compares the most probable set with the label to the most probable
-    set without it, see `SetExplanation`; its score is the log-odds between these two.
+    Training the regression costs O(nnz(X)·S) a product with the Hessian, some 50 to 500 of them,
+    and twelve arrays of (D + 1)·S numbers, where features that no point has do not count.
+    Prediction costs O(nnz(X)·S).
+
+    A step of boosting costs S trees, each O(N·D) for dense and O(nnz(X)) for sparse X, of which it
+    looks at three tenths of the features, and training takes two arrays of N·S numbers. Prediction
+    costs O(n·S·n_trees) for trees of a few leaves. What exceeds `memory_limit` is refused.
+
+    The scores of `predict_topk` are the log-odds of the marginal probabilities, the sums over the
+    sets that hold a label; labels without a training point have none. `predict_sets` lists the
+    most probable of the S sets. `explain` compares the most probable set with the label to the
+    most probable set without it, see `SetExplanation`; its score is the log-odds between these
+    two, which boosted trees do not divide among the features.
 
     Examples
     --------
@@ -77,54 +108,125 @@ class LabelPowerset(SetClassifier):
     paper: ClassVar[str] = "Tsoumakas & Katakis 2007"
 
     set_counts_: NDArray[np.int64]
+    learner_: str
     weights_: NDArray[np.float32]
+    trees_: dict[str, Any]
 
     def __init__(
         self,
         *,
+        learner: Learner = "logistic",
         C: float = 1.0,
         tol: float = 1e-4,
         max_iter: int = 200,
+        leaves: int = 5,
+        shrinkage: float = 0.1,
+        n_trees: int = 100,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+        super().__init__(C=C, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+        self.learner = learner
+        self.leaves = leaves
+        self.shrinkage = shrinkage
+        self.n_trees = n_trees
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.learner not in get_args(Learner):
+            raise ParameterError(f"learner must be 'logistic' or 'boosting', not {self.learner!r}.")
+        check_count(n_trees=self.n_trees)
+        self._growth()
+
+    def _growth(self) -> Growth:
+        return Growth(leaves=self.leaves, shrinkage=self.shrinkage, random_state=self.random_state)
+
+    def _is_linear(self) -> bool:
+        return self.learner_ == "logistic"
+
+    # ---- training ----------------------------------------------------------------------------
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         sets, which = distinct_sets(Y)
         n, n_sets = len(which), sets.shape[0]
-        used = len(np.unique(X.indices)) + 1
-        self._refuse_beyond_memory(
-            8.0 * ARRAYS * used * n_sets, n_sets, f"{used:,} features × {n_sets:,} sets"
-        )
         targets = sp.csr_array((np.ones(n), which, np.arange(n + 1)), shape=(n, n_sets))
+        for name in {"weights_", "trees_"} & set(vars(self)):
+            delattr(self, name)
+        if self.learner == "logistic":
+            self._fit_logistic(X, targets, run)
+        else:
+            self._fit_boosting(X, targets, run)
+        self.sets_ = sets
+        self.set_counts_ = np.bincount(which, minlength=n_sets)
+        self.learner_ = str(self.learner)
+
+    def _fit_logistic(self, X: sp.csr_array, targets: sp.csr_array, run: Run) -> None:
+        self._refuse_untrainable(X)
+        n_sets, used = targets.shape[1], len(np.unique(X.indices)) + 1
+        self._refuse_beyond_memory(
+            8.0 * ARRAYS * used * n_sets, n_sets,
+            f"{used:,} features × {n_sets:,} sets weights", "select features",
+        )  # fmt: skip
         fit = fit_softmax(
             X, targets, strength=1.0 / self.C, tol=self.tol, max_iter=self.max_iter,
             n_jobs=self.n_jobs, run=run,
         )  # fmt: skip
-        self.sets_ = sets
-        self.set_counts_ = np.bincount(which, minlength=n_sets)
         self.weights_ = fit.weights
         self.objective_ = self.C * fit.objective
         self.n_iter_ = fit.iterations
 
+    def _fit_boosting(self, X: sp.csr_array, targets: sp.csr_array, run: Run) -> None:
+        growth, (n, n_sets) = self._growth(), targets.shape
+        need = boosting_bytes(
+            n, n_sets, len(np.unique(X.indices)), growth=growth, n_trees=self.n_trees,
+            threads=thread_count(self.n_jobs),
+        )  # fmt: skip
+        self._refuse_beyond_memory(
+            need, n_sets, f"{self.n_trees * n_sets:,} trees", "take fewer points"
+        )
+        fit = fit_boosted_softmax(
+            X, targets, growth=growth, n_trees=self.n_trees, n_jobs=self.n_jobs, run=run
+        )
+        self.trees_ = fit.model.to_arrays()
+        self.objective_ = fit.objective
+        self.n_iter_ = self.n_trees
+
+    # ---- prediction --------------------------------------------------------------------------
+
+    def _boosted(self) -> BoostedSoftmax:
+        found = _MODELS.get(self)
+        if found is None or found[0] is not self.trees_:
+            found = _MODELS[self] = (self.trees_, BoostedSoftmax.from_arrays(self.trees_))
+        return found[1]
+
     def _log_probabilities(self, X: sp.csr_array) -> NDArray[np.float64]:
-        return softmax_logs(X, self.weights_)
+        if self.learner_ == "logistic":
+            return softmax_logs(X, self.weights_)
+        return self._boosted().logs(X)
 
     def _between(self, x: sp.csr_array, one: int, other: int) -> tuple[NDArray[np.float64], float]:
+        if self.learner_ == "boosting":
+            logs = self._log_probabilities(x)[0]
+            return np.zeros(x.nnz), float(logs[one] - logs[other])
         pair = self.weights_[:, [one, other]].astype(np.float64)
         difference = pair[:, 0] - pair[:, 1]
         return difference[x.indices], float(difference[-1])
 
     def _check_state(self) -> None:
         super()._check_state()
+        n_sets, learner = self.sets_.shape[0], getattr(self, "learner_", None)
+        if learner == "boosting" and isinstance(getattr(self, "trees_", None), dict):
+            forest = self._boosted().forest
+            if (forest.n_outputs, forest.n_features) != (n_sets, self.n_features_in_):
+                raise ModelError("The trees of the model do not fit its sets; it was altered.")
+            return
         weights = getattr(self, "weights_", None)
         if (
-            not isinstance(weights, np.ndarray)
+            learner != "logistic"
+            or not isinstance(weights, np.ndarray)
             or weights.dtype != np.float32
-            or weights.shape != (self.n_features_in_ + 1, self.sets_.shape[0])
+            or weights.shape != (self.n_features_in_ + 1, n_sets)
             or not np.isfinite(weights).all()
         ):
             raise ModelError("The weights of the model do not fit its label sets; it was altered.")

@@ -98,30 +98,18 @@ class PairwiseCRF(SetClassifier):
     pair_weights_: NDArray[np.float64]
     set_offsets_: NDArray[np.float64]
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self._refuse_untrainable(X)
         sets, which = distinct_sets(Y)
         n, (n_sets, n_labels) = len(which), sets.shape
         used = np.unique(X.indices)
         shape = (len(used) + 1, n_labels)
-        weights = f"{shape[0]:,} features × {n_labels:,} labels"
+        weights = f"{shape[0]:,} features × {n_labels:,} labels weights"
         sizes = np.diff(sets.indptr).astype(np.float64)
         pairs = float((sizes * (sizes - 1) / 2).sum())
         self._refuse_beyond_memory(
             8.0 * ARRAYS * (shape[0] * n_labels + min(4 * pairs, 2.0 * n_labels**2)) + 24 * pairs,
-            n_sets, weights,
+            n_sets, weights, "select features",
         )  # fmt: skip
         rows = as_csr(X[:, used]) if len(used) < X.shape[1] else X
         features = PairFeatures(sets)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel, unsigned
+from longtail.marginal import LARGEST
 
-CAP = 40.0  # beyond these log-odds a label is as good as certain, and sums stay exact
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # exact in sum
 _ROUNDER = 6755399441055744.0  # 1.5 * 2^52
@@ -65,7 +65,7 @@ def _longer(vector, size):
 
 @kernel
 def _capped(z):
-    return min(max(np.float64(z), -CAP), CAP)
+    return min(max(np.float64(z), -LARGEST), LARGEST)
 
 
 @kernel
@@ -79,7 +79,7 @@ def _negative_powers(odds, costs, powers, bits, out):
     n = odds.shape[0]
     for q in range(n):
         l = unsigned(q)  # noqa: E741
-        costs[l] = min(abs(np.float64(odds[l])), CAP)
+        costs[l] = min(abs(np.float64(odds[l])), LARGEST)
     for q in range(n):
         l = unsigned(q)  # noqa: E741
         shifted = _ROUNDER - costs[l] * _LOG2_E

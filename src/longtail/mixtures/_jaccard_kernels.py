@@ -215,9 +215,7 @@ def _sampled_value(inside, outside, size):
 
 
 @kernel
-def sampled_jaccard_sets(
-    log_weights, log_odds, n_samples, seed, first_row, allow_empty, out, values
-):
+def sampled_jaccard_sets(log_weights, log_odds, n_samples, seeds, allow_empty, out, values):
     """The same from drawn sets: the best prefix, then one label at a time. O(S·L) and more."""
     n, n_components, n_labels = log_odds.shape
     weights, chances = np.empty(n_components), np.empty((n_components, n_labels))
@@ -226,7 +224,7 @@ def sampled_jaccard_sets(
     frequency = np.empty(n_labels)
     for i in range(n):
         used = mixture_of_point(log_weights[i], log_odds[i], SLIGHT, weights, chances)
-        draw_point(weights, chances, used, seed, first_row + i, drawn)
+        draw_point(weights, chances, used, seeds[i], drawn)
         frequency[:] = 0.0
         for s in range(n_samples):
             inside[s] = 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
+from longtail.marginal import LARGEST
 
-LARGEST = 1e250  # products of 1 + exp(z) are logged before they exceed it
-CAP = 40.0
+FULL = 1e250  # products of 1 + exp(z) are logged before they exceed it
 
 
 @kernel
@@ -25,16 +25,16 @@ def set_logs(log_odds, indptr, indices, first, out):
             product = 1.0
             for label in range(n_labels):
                 z = log_odds[i, k, label]
-                if z > CAP:
-                    z = CAP
-                elif z < -CAP:
-                    z = -CAP
+                if z > LARGEST:
+                    z = LARGEST
+                elif z < -LARGEST:
+                    z = -LARGEST
                 product *= 1.0 + np.exp(z)
-                if product > LARGEST:
+                if product > FULL:
                     total -= np.log(product)
                     product = 1.0
             total -= np.log(product)
             for p in range(indptr[first + i], indptr[first + i + 1]):
                 z = log_odds[i, k, indices[p]]
-                total += min(max(z, -CAP), CAP)
+                total += min(max(z, -LARGEST), LARGEST)
             out[i, k] += total

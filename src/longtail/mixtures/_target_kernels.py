@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
+from longtail.engine._random_kernels import GOLDEN, uniform
 
 SLIGHT = 1e-18  # a probability that changes no sum
 
@@ -69,39 +70,30 @@ def mixture_marginals(log_weights, log_odds, out):
 
 
 @kernel
-def _mixed(x):
-    """Bits thoroughly mixed (splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def draw_point(weights, chances, used, seed, row, out):
-    """Sets drawn from one point's mixture into the rows of `out`; each row has its own stream."""
+def draw_point(weights, chances, used, seed, out):
+    """Sets drawn from one point's mixture into the rows of `out`."""
     n_samples, n_labels = out.shape
-    state = _mixed(_mixed(np.uint64(seed)) + np.uint64(row))
+    state = seed
     for s in range(n_samples):
-        state += np.uint64(0x9E3779B97F4A7C15)
-        u = np.float64(_mixed(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+        state += GOLDEN
+        u = uniform(state)
         k = 0
         while k < used - 1 and u >= weights[k]:
             u -= weights[k]
             k += 1
         for label in range(n_labels):
-            state += np.uint64(0x9E3779B97F4A7C15)
-            u = np.float64(_mixed(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-            out[s, label] = u < chances[k, label]
+            state += GOLDEN
+            out[s, label] = uniform(state) < chances[k, label]
 
 
 @kernel
-def draw(log_weights, log_odds, seed, first_row, out):
+def draw(log_weights, log_odds, seeds, out):
     """Sets drawn from every point's mixture, out (n, S, L). O(n·(K·L + S·(K + L)))."""
     n, n_components, n_labels = log_odds.shape
     weights, chances = np.empty(n_components), np.empty((n_components, n_labels))
     for i in range(n):
         used = mixture_of_point(log_weights[i], log_odds[i], SLIGHT, weights, chances)
-        draw_point(weights, chances, used, seed, first_row + i, out[i])
+        draw_point(weights, chances, used, seeds[i], out[i])
 
 
 @kernel
@@ -239,7 +231,7 @@ def f1_sets(log_weights, log_odds, allow_empty, out, values):
 
 
 @kernel
-def sampled_f1_sets(log_weights, log_odds, n_samples, seed, first_row, allow_empty, out, values):
+def sampled_f1_sets(log_weights, log_odds, n_samples, seeds, allow_empty, out, values):
     """The same from drawn sets instead of the distribution itself. O(S·L) a point."""
     n, n_components, n_labels = log_odds.shape
     weights, chances = np.empty(n_components), np.empty((n_components, n_labels))
@@ -247,7 +239,7 @@ def sampled_f1_sets(log_weights, log_odds, n_samples, seed, first_row, allow_emp
     sizes = np.empty(n_samples, np.int64)
     for i in range(n):
         used = mixture_of_point(log_weights[i], log_odds[i], SLIGHT, weights, chances)
-        draw_point(weights, chances, used, seed, first_row + i, drawn)
+        draw_point(weights, chances, used, seeds[i], drawn)
         limit = 1
         for s in range(n_samples):
             sizes[s] = np.sum(drawn[s])

@@ -1,8 +1,7 @@
 """Gate and experts of a mixture as gradient-boosted trees, a few more in every M step.
 
 Section 3.2 of Conditional Bernoulli Mixtures for Multi-Label Classification (Li, Wang, Pavlu &
-Aslam, ICML 2016). LightGBM grows the trees; what they say is our own, so a model that was stored
-needs no LightGBM.
+Aslam, ICML 2016). How trees are added is told in `engine.boosting`; here is what they are for.
 """
 
 from __future__ import annotations
@@ -14,21 +13,20 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax
+from scipy.special import log_softmax
 
 from longtail._checks import check_count, check_positive
 from longtail._run import Run
+from longtail.engine._growing import Growth, bins_of
+from longtail.engine.boosting import base_of, boost_binary, boost_softmax, log_shares
 from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.trees import Forest, Memory, Tree, joined, parted
 from longtail.errors import ModelError
-from longtail.mixtures._growing import Bins, Grower, Growth, bins_of, harmless
-from longtail.mixtures.trees import Forest, Memory, Tree, joined, parted
 
 NEGLIGIBLE = 1e-4  # weight of a point below which a component leaves it out
 LEAST_WEIGHT = 1e-2  # weight of all points below which a component is left as it is
 CONSTANT = 0.1  # weight of the points that differ below which a label is constant in a component
-SOLVED = 1e-2  # loss of a label in a component, over all points, below which it needs no more trees
 CLIP = 15.0  # bound on the log-odds of a label without trees
-GATE_BLOCK = 8  # components whose trees a thread grows at a time
 CELLS = 2**20  # points times labels that a thread works on at a time
 
 
@@ -118,49 +116,16 @@ class BoostedGate:
         K = self.n_components
         forest = self.forest if len(self.forest) else Forest.empty(K, X.shape[1])
         if not len(forest):
-            self.base = np.log(np.maximum(responsibilities.mean(axis=0), 1e-8))
-        bins = bins_of(X, self.growth)
-        if K == 1 or bins.dataset is None:
+            self.base = log_shares(responsibilities)
+        if K == 1 or bins_of(X, self.growth).dataset is None:
             return
         scores = self.base + self._memory.predict(X, forest, n_jobs=self.n_jobs)
-        blocks = [np.arange(first, min(first + GATE_BLOCK, K)) for first in range(0, K, GATE_BLOCK)]
-        growers = [
-            Grower(bins, None, len(block), self.growth, len(forest), block[0]) for block in blocks
-        ]
-
-        def objective(z: NDArray[np.float64]) -> NDArray[np.float64]:
-            return -np.sum(responsibilities * log_softmax(z, axis=1), keepdims=True)[0]
-
-        for _ in range(self.n_trees):
-            step = self._step(scores, responsibilities, blocks, growers)
-            scale = harmless(objective, scores, step)
-            scores = scores + scale * step
-            for grower in growers:
-                grower.scale(np.repeat(scale, grower.n_outputs))
         self.forest = forest.grown(
-            tree
-            for block, grower in zip(blocks, growers, strict=True)
-            for tree in grower.trees(block)
-        )
-
-    def _step(
-        self,
-        scores: NDArray[np.float64],
-        targets: NDArray[np.float64],
-        blocks: list[NDArray[np.int64]],
-        growers: list[Grower],
-    ) -> NDArray[np.float64]:
-        """What one new tree a component says of the points, (n, K)."""
-        chances = np.exp(log_softmax(scores, axis=1))
-        factor = self.n_components / (self.n_components - 1)
-        step = np.empty_like(scores)
-
-        def work(i: int, stop: NDArray[np.int8]) -> None:
-            p = chances[:, blocks[i]]
-            step[:, blocks[i]] = growers[i].grow(p - targets[:, blocks[i]], factor * p * (1.0 - p))
-
-        run_threads(work, range(len(blocks)), n_jobs=self.n_jobs, done=lambda *_: None)
-        return step
+            boost_softmax(
+                X, responsibilities, scores, self.growth, n_steps=self.n_trees, place=len(forest),
+                n_jobs=self.n_jobs,
+            )
+        )  # fmt: skip
 
     def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Logarithms of the weights of the components, (n, K). O(n·trees·depth).
@@ -187,7 +152,7 @@ class BoostedGate:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], **settings: Any) -> Self:
         """The gate that `to_arrays` gave; `settings` matter only for further updates."""
-        base, forest = _base_of(arrays, 1), Forest.from_arrays(arrays)
+        base, forest = base_of(arrays, 1), Forest.from_arrays(arrays)
         if forest.n_outputs != len(base):
             raise ModelError("The trees of the gate do not fit its components; it was altered.")
         gate = cls(len(base), **settings)
@@ -311,7 +276,10 @@ class BoostedExperts:
             y = Y[rows][:, labels].toarray().astype(np.float64)
             weights = responsibilities[rows, k][:, None]
             place = (len(forests[k]), k, int(labels[0]))
-            return self._grow(bins, task, place, base[k, labels] + scores, y, weights)
+            return boost_binary(
+                bins, rows, labels, base[k, labels] + scores, y, weights, self.growth,
+                n_steps=self.n_trees, place=place,
+            )  # fmt: skip
 
         def done(task: _Task, trees: list[Tree]) -> None:
             grown[task.component] += trees
@@ -351,33 +319,6 @@ class BoostedExperts:
             ]
         return base, sorted(tasks, key=lambda task: -len(task.rows) * len(task.labels))
 
-    def _grow(
-        self,
-        bins: Bins,
-        task: _Task,
-        place: tuple[int, ...],
-        scores: NDArray[np.float64],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64],
-    ) -> list[Tree]:
-        """The new trees of a task; scores and y are (rows, labels), weights (rows, 1)."""
-
-        def objective(z: NDArray[np.float64]) -> NDArray[np.float64]:
-            return (weights * (np.logaddexp(0.0, z) - y * z)).sum(axis=0)
-
-        left = np.flatnonzero(objective(scores) > SOLVED)
-        if not len(left):
-            return []
-        scores, y = scores[:, left], y[:, left]
-        grower = Grower(bins, task.rows, len(left), self.growth, *place)
-        for _ in range(self.n_trees):
-            p = expit(scores)
-            step = grower.grow(weights * (p - y), weights * p * (1.0 - p))
-            scale = harmless(objective, scores, step)
-            scores = scores + scale * step
-            grower.scale(scale)
-        return grower.trees(task.labels[left])
-
     def log_odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Log-odds of every label in every component, (n, K, L). O(n·(K·L + trees·depth)).
 
@@ -409,7 +350,7 @@ class BoostedExperts:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], **settings: Any) -> Self:
         """The experts that `to_arrays` gave; `settings` matter only for further updates."""
-        base, forest = _base_of(arrays, 2), Forest.from_arrays(arrays)
+        base, forest = base_of(arrays, 2), Forest.from_arrays(arrays)
         if forest.n_outputs != base.size:
             raise ModelError("The trees of the experts do not fit their labels; it was altered.")
         experts = cls(*base.shape, **settings)
@@ -426,16 +367,3 @@ def _loss(
 ) -> NDArray[np.float64]:
     """Σ γ·(log(1 + exp(z)) - y·z) of labels with constant log-odds z."""
     return np.asarray(total * np.logaddexp(0.0, log_odds) - on * log_odds)
-
-
-def _base_of(arrays: Mapping[str, Any], ndim: int) -> NDArray[np.float64]:
-    base = arrays.get("base")
-    if (
-        not isinstance(base, np.ndarray)
-        or base.ndim != ndim
-        or base.dtype != np.float64
-        or 0 in base.shape
-        or not np.isfinite(base).all()
-    ):
-        raise ModelError("The start values of the trees are missing or no numbers.")
-    return base

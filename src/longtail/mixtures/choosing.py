@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from copy import copy
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._checks import check_count, check_positive, is_count
 from longtail._run import Run
 from longtail.data.folds import fold_of_rows
+from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.errors import ModelError, ParameterError
+from longtail.marginal import row_seeds
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
-from longtail.mixtures.bernoulli import fit_bernoulli_mixture
+from longtail.mixtures._saved import packed, unpacked
 from longtail.mixtures.conditional_bernoulli import (
     ConditionalBernoulliMixture,
     Learner,
@@ -25,6 +28,7 @@ from longtail.mixtures.conditional_bernoulli import (
 )
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.starts import first_shares
 from longtail.mixtures.targets import Target, Way, above_threshold, marginals, optimal_sets
 
 SCORES = {
@@ -54,7 +58,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     folds : int
         How many parts the points are cut into, at least 2.
     experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
-validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
+validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMixture`
         As there; `decoding="threshold"` is chosen for the final model
         alone, and thresholds of one half decide among settings.
 
@@ -104,6 +108,7 @@ validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
         tol: float = 1e-3,
         validation: float = 0.0,
         n_starts: int = 10,
+        n_fits: int = 1,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -122,6 +127,7 @@ validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
         self.tol = tol
         self.validation = validation
         self.n_starts = n_starts
+        self.n_fits = n_fits
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -150,16 +156,8 @@ validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
         if self.experts == "logistic":
             check_size(min(sizes[-1], X.shape[0]), Y.shape[1], X.shape[1])
         settings = list(itertools.product(sizes, strengths))
-        scores = np.empty((self.folds, len(settings)))
-        fold_of = fold_of_rows(Y, self.folds, self.random_state)
         self.empty_sets_ = self._empty_allowed(Y)
-        for fold in range(self.folds):
-            held_out = fold_of == fold
-            path = _Path(self, X[~held_out], sp.csr_array(Y[~held_out]))
-            unseen = X[held_out], sp.csr_array(Y[held_out])
-            for at, (size, C) in enumerate(settings):
-                scores[fold, at] = path.score(size, C, *unseen)
-                run.report("settings", fold * len(settings) + at + 1, scores.size)
+        scores = self._scores(X, Y, settings, run)
         means = scores.mean(axis=0)
         self.cv_results_ = {
             "n_components": np.array([size for size, _ in settings], dtype=np.float64),
@@ -170,6 +168,36 @@ validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
         }
         self.size_, self.C_ = settings[int(np.argmax(means))]
         super()._fit(X, Y, run.part("final"))
+
+    def _scores(
+        self, X: sp.csr_array, Y: sp.csr_array, settings: list[tuple[int, float]], run: Run
+    ) -> NDArray[np.float64]:
+        """The measure of every fold and setting, (folds, settings)."""
+        scores = np.full((self.folds, len(settings)), np.nan)
+        store, done, last = None, 0, {}
+        folder = run.part("choice").checkpoint
+        if folder is not None:
+            parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "n_jobs"}
+            store = Checkpoint(folder, fingerprint(X=X, Y=Y, parameters=sorted(parameters.items())))
+            last = store.load(0) or {}
+            if _is_sound(last.get("scores"), scores.shape):
+                scores[:] = last["scores"]
+                done = int(np.isfinite(scores).sum())
+        run.report("settings", done, scores.size)
+        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        for fold in range(done // len(settings), self.folds):
+            held_out = fold_of == fold
+            path = _Path(self, X[~held_out], sp.csr_array(Y[~held_out]))
+            unseen = X[held_out], sp.csr_array(Y[held_out])
+            begun = max(0, done - fold * len(settings))
+            if begun and not path.resume(settings[begun - 1][0], last):
+                begun = 0
+            for at, (size, C) in enumerate(settings[begun:], begun):
+                scores[fold, at] = path.score(size, C, *unseen)
+                if store is not None:
+                    store.save(0, {"scores": scores} | path.to_arrays())
+                run.report("settings", fold * len(settings) + at + 1, scores.size)
+        return scores
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -199,6 +227,14 @@ validation, n_starts, random_state, n_jobs : see `ConditionalBernoulliMixture`
                 "chosen": (sizes == self.size_) & (found["C"] == self.C_),
             }
         )
+
+
+def _is_sound(scores: Any, shape: tuple[int, int]) -> bool:
+    """Whether these are scores of the first so many settings of the first so many folds."""
+    if not isinstance(scores, np.ndarray) or scores.shape != shape or scores.dtype != np.float64:
+        return False
+    known = np.isfinite(scores).ravel()
+    return bool((np.diff(known.astype(int)) <= 0).all())
 
 
 class _Path:
@@ -232,12 +268,28 @@ class _Path:
         self.last = gate, experts
         return float(SCORES[model.target](Y, self._predicted(gate, experts, X)))
 
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What the next setting starts from, for a checkpoint."""
+        if self.last is None:
+            return {}
+        return packed("gate", self.last[0]) | packed("experts", self.last[1])
+
+    def resume(self, size: int, arrays: Mapping[str, NDArray[Any]]) -> bool:
+        """Stand where a path of this size stood that gave these arrays, unless they are unsound."""
+        shares = self._first_shares(min(size, self.X.shape[0]))
+        parts = self.model._new_parts(shares.shape[1], self.Y.shape[1])
+        try:
+            self.last = unpacked("gate", arrays, parts[0]), unpacked("experts", arrays, parts[1])
+        except ModelError:
+            return False
+        self.size, self.shares = size, shares
+        return True
+
     def _first_shares(self, size: int) -> NDArray[np.float64]:
         """Responsibilities to start from, as the final model does."""
-        mixture = fit_bernoulli_mixture(
-            self.Y, size, n_starts=self.model.n_starts, random_state=self.model.random_state
+        return first_shares(
+            self.X, self.Y, size, n_starts=self.model.n_starts, random_state=self.model.random_state
         )
-        return mixture.responsibilities(self.Y)
 
     def _predicted(self, gate: Gate, experts: Experts, X: sp.csr_array) -> sp.csr_array:
         model, parts = self.model, []
@@ -250,8 +302,8 @@ class _Path:
             else:
                 sets = optimal_sets(
                     weights, odds, target=model.target, way=model.decoding,
-                    allow_empty=model.empty_sets_, random_state=model.random_state,
-                    first_row=first, n_jobs=model.n_jobs,
+                    allow_empty=model.empty_sets_, seeds=row_seeds(block, model.random_state),
+                    n_jobs=model.n_jobs,
                 )  # fmt: skip
             parts.append(sp.csr_array(sets.astype(np.float32)))
         return sp.csr_array(sp.vstack(parts, format="csr"))

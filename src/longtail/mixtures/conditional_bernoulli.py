@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail._run import Run
 from longtail.engine.executor import thread_count
-from longtail.errors import ConvergenceWarning, ModelError, ParameterError
-from longtail.marginal import MarginalClassifier, log_odds_of
-from longtail.mixtures.bernoulli import fit_bernoulli_mixture
+from longtail.errors import ConvergenceWarning, LongtailWarning, ModelError, ParameterError
+from longtail.marginal import MarginalClassifier, log_odds_of, row_seeds
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.mixtures.decoding import LikelySets, most_probable_sets
-from longtail.mixtures.em import Experts, Gate, block_size, maximise
+from longtail.mixtures.em import Experts, Gate, History, block_size, maximise
 from longtail.mixtures.explanation import MixtureExplanation
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.starts import first_shares
 from longtail.mixtures.targets import (
     Target,
     Way,
@@ -41,10 +41,10 @@ Learner = Literal["logistic", "boosting"]
 GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
 EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
 ALIVE = 0.5  # points that a component needs to be kept
+FEW = 0.5  # share of the components left, below which a warning says so
 MOST_BYTES = 2**32  # weights that gate and experts may have at worst
 SHOWN = 4  # components of an explanation
 LEAST = 0.01  # probability from which on a threshold is sought
-SET_CELLS = 2**24  # labels of the sets that are listed at a time
 LIKELY = 0.05  # probability from which on an explanation shows a label
 
 _PARTS: WeakKeyDictionary[Any, tuple[Any, Gate, Experts]] = WeakKeyDictionary()
@@ -63,7 +63,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     n_components : int
         K. One is binary relevance; more than there are distinct label sets is no error, since
         components of the same labels may differ in where they apply. Components that lose all
-        their points in training are dropped.
+        their points in training are dropped; if fewer than half are left, a warning says so.
     experts : {"logistic", "boosting"}
         What predicts a label within a component: logistic regression, or gradient-boosted trees
         (needs LightGBM to train).
@@ -78,7 +78,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         The measure for which `predict` gives the best set; see Notes.
     decoding : {"joint", "threshold", "sample"}
         How that set is found: from the joint distribution; as the labels above a threshold ("f1",
-        "jaccard"); or from sets drawn at random, which depend on the place of a row in X.
+        "jaccard"); or from sets drawn at random, for the same row always the same.
     allow_empty : bool, optional
         Whether the set without labels may be predicted; by default if the training set has it.
     max_rounds : int
@@ -91,6 +91,10 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         without any is chosen on the training rows.
     n_starts : int
         Random starts of the Bernoulli mixture of the label sets that training starts from.
+    n_fits : int
+        Whole trainings: the first from these starts, the others from clusters of the features and
+        from single Bernoulli mixtures in turn. The one with the lowest bound, or held-out loss, is
+        kept. Expectation maximisation finds a local optimum; a few more starts help small mixtures.
     random_state : int
         Of these starts, the held-out rows and the samples.
     n_jobs : int, optional
@@ -102,6 +106,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         Label names.
     n_components_ : int
         Components that are left.
+    dropped_ : int
+        Components that lost all their points in training; with those left, K or the number of
+        training points, whichever is less.
     gate_, experts_ : dict of arrays
         What gate and experts have learned.
     kinds_ : list of str
@@ -148,6 +155,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     kinds_: list[str]
     experts_: dict[str, Any]
     n_components_: int
+    dropped_: int
     n_iter_: int
     empty_sets_: bool
     threshold_: float
@@ -169,6 +177,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         tol: float = 1e-3,
         validation: float = 0.0,
         n_starts: int = 10,
+        n_fits: int = 1,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -186,6 +195,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         self.tol = tol
         self.validation = validation
         self.n_starts = n_starts
+        self.n_fits = n_fits
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -195,7 +205,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         n_components, C = self._wanted()
         check_count(
             n_components=n_components, leaves=self.leaves, n_trees=self.n_trees,
-            max_rounds=self.max_rounds, n_starts=self.n_starts,
+            max_rounds=self.max_rounds, n_starts=self.n_starts, n_fits=self.n_fits,
         )  # fmt: skip
         check_positive(C=C, shrinkage=self.shrinkage)
         check_not_negative(tol=self.tol, validation=self.validation)
@@ -237,28 +247,43 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
-        start = fit_bernoulli_mixture(
-            labels, size, n_starts=self.n_starts, random_state=self.random_state
-        )
-        gate, experts = self._new_parts(size, n_labels)
         unseen = None if held_out is None else (X[held_out], sp.csr_array(Y[held_out]))
-        gate, experts, shares, history = maximise(
-            gate, experts, rows, labels, start.responsibilities(labels), max_rounds=self.max_rounds,
-            tol=self.tol, held_out=unseen, n_jobs=self.n_jobs, run=run,
-        )  # fmt: skip
+        tries = (self._trained(rows, labels, size, unseen, run, at) for at in range(self.n_fits))
+        gate, experts, shares, history = min(tries, key=lambda found: found[-1].best)
         alive = np.flatnonzero(shares.sum(axis=0) >= min(ALIVE, len(labels.indptr) / 2 / size))
         if len(alive) < size:
             gate.keep(alive)
             experts.keep(alive)
-        self.n_components_ = len(alive)
+        self.n_components_, self.dropped_ = len(alive), size - len(alive)
+        if len(alive) < FEW * size:
+            _warn_of_dropped(self.dropped_, size)
         self.kinds_ = [self._gate_kind, self.experts]
-        self.gate_, self.experts_ = gate.to_arrays(), experts.to_arrays()
+        self.gate_, self.experts_ = _stored(gate), _stored(experts)
         self.bound_, self.loss_ = np.array(history.bound), np.array(history.loss)
         self.held_out_loss_ = np.array(history.held_out)
         self.n_iter_ = len(history.bound)
         self.threshold_ = float("nan")
         if self.decoding == "threshold":
             self.threshold_ = self._chosen_threshold(*(unseen or (rows, labels)))
+
+    def _trained(
+        self,
+        X: sp.csr_array,
+        Y: sp.csr_array,
+        size: int,
+        unseen: tuple[sp.csr_array, sp.csr_array] | None,
+        run: Run,
+        number: int,
+    ) -> tuple[Gate, Experts, NDArray[np.float64], History]:
+        """A training from the start of this number."""
+        start = first_shares(
+            X, Y, size, n_starts=self.n_starts, random_state=self.random_state, number=number
+        )
+        return maximise(
+            *self._new_parts(size, Y.shape[1]), X, Y, start, max_rounds=self.max_rounds,
+            tol=self.tol, held_out=unseen, n_jobs=self.n_jobs,
+            run=run.part(f"start-{number}") if number else run,
+        )  # fmt: skip
 
     def _empty_allowed(self, Y: sp.csr_array) -> bool:
         if self.allow_empty is not None:
@@ -330,51 +355,20 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             return found.sets[:, 0]
         return optimal_sets(
             weights, odds, target=self.target, way=self.decoding, allow_empty=self.empty_sets_,
-            random_state=self.random_state, first_row=first,
+            seeds=row_seeds(X, self.random_state),
         )  # fmt: skip
 
     def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
         return log_odds_of(marginals(*self._point_mixtures(X)))
 
-    def predict_sets(self, X: Any, n_sets: int = 5) -> list[list[tuple[tuple[Any, ...], float]]]:
-        """The most probable label sets of every row, with their probabilities, exactly.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        n_sets : int
-            Sets a row.
-
-        Returns
-        -------
-        list of lists of (tuple of label names, probability)
-            The most probable set first.
-        """
-        check_is_fitted(self)
-        check_count(n_sets=n_sets)
-        rows = self._checked(X, reset=False)
-
-        def likely(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
-            size = max(1, SET_CELLS // (n_sets * len(self.classes_)))
-            return [
-                point for at in range(0, x.shape[0], size) for point in listed(x[at : at + size])
-            ]
-
-        def listed(x: sp.csr_array) -> list[list[tuple[tuple[Any, ...], float]]]:
-            found = most_probable_sets(
-                *self._point_mixtures(x), n_sets=n_sets, allow_empty=self.empty_sets_
-            )
-            _warn_of_inexact(found)
-            return [
-                [
-                    (tuple(self.classes_[members].tolist()), float(np.exp(log)))
-                    for members, log in zip(sets, logs, strict=True)
-                    if np.isfinite(log)
-                ]
-                for sets, logs in zip(found.sets, found.log_probabilities, strict=True)
-            ]
-
-        return [point for block in self._in_blocks(rows, likely) for point in block]
+    def _likely_sets(
+        self, X: sp.csr_array, n_sets: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        found = most_probable_sets(
+            *self._point_mixtures(X), n_sets=n_sets, allow_empty=self.empty_sets_
+        )
+        _warn_of_inexact(found)
+        return found.sets, found.log_probabilities
 
     # ---- why ---------------------------------------------------------------------------------
 
@@ -433,11 +427,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             probabilities=chances[np.ix_(heaviest, shown)],
             marginals=weights @ chances[:, shown],
             correlations=correlations,
-            sets=[
-                (tuple(self.classes_[members].tolist()), float(np.exp(log)))
-                for members, log in zip(found.sets[0], found.log_probabilities[0], strict=True)
-                if np.isfinite(log)
-            ],
+            sets=self._named(found.sets[0], found.log_probabilities[0].tolist()),
         )
 
     def _check_state(self) -> None:
@@ -464,6 +454,23 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             raise wrong from error
         if not fits or shape != (1, getattr(self, "n_components_", 0), len(self.classes_)):
             raise wrong
+
+
+def _stored(part: Gate | Experts) -> dict[str, Any]:
+    """What was learned, regression weights in single precision."""
+    return {
+        name: value.astype(np.float32) if name == "weights" else value
+        for name, value in part.to_arrays().items()
+    }
+
+
+def _warn_of_dropped(dropped: int, size: int) -> None:
+    warnings.warn(
+        f"{dropped} of {size} components were dropped, since training left them no points: the "
+        f"other {size - dropped} explain the labels as well; lower n_components to save time.",
+        LongtailWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_of_inexact(found: LikelySets) -> None:

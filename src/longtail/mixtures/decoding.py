@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
 from longtail._checks import check_count, check_seed
 from longtail.engine.executor import run_threads
 from longtail.errors import InputError, ParameterError
-from longtail.mixtures._decode_kernels import CAP, best_sets
+from longtail.marginal import LARGEST, row_seeds
+from longtail.mixtures._decode_kernels import best_sets
 from longtail.mixtures._target_kernels import draw
 
 BLOCK = 256  # points that a thread works on at a time
@@ -117,7 +119,7 @@ def sample_sets(
     n_samples: int = 1000,
     allow_empty: bool = True,
     random_state: int = 0,
-    first_row: int = 0,
+    seeds: NDArray[np.uint64] | None = None,
 ) -> LikelySets:
     """The most probable of some label sets drawn from the mixture; there may be better ones.
 
@@ -132,9 +134,9 @@ def sample_sets(
         single label stands in for it.
     random_state : int
         Seed.
-    first_row : int
-        Number of the first point within all points: what is drawn for a point depends on the seed
-        and on its number only.
+    seeds : uint64 array of shape (n,), optional
+        A seed for each point instead, such as `longtail.marginal.row_seeds` makes of X; by default
+        they come from `random_state` and the numbers of the points.
 
     Notes
     -----
@@ -147,14 +149,14 @@ def sample_sets(
     [True, True, True]
     """
     check_count(n_samples=n_samples)
-    check_seed(random_state)
     weights, odds = _checked(log_weights, log_odds)
     n, _, n_labels = odds.shape
+    seeds = point_seeds(n, random_state, seeds)
     every = np.empty((1, n_samples, n_labels), dtype=np.bool_)
     sets = np.zeros((n, 1, n_labels), dtype=np.bool_)
     logs = np.full((n, 1), -np.inf)
     for i in range(n):
-        draw(weights[i : i + 1], odds[i : i + 1], int(random_state), int(first_row) + i, every)
+        draw(weights[i : i + 1], odds[i : i + 1], seeds[i : i + 1], every)
         drawn = every[0]
         if not allow_empty:
             drawn = drawn[drawn.any(axis=1)]
@@ -168,6 +170,23 @@ def sample_sets(
     return LikelySets(sets, logs, np.full(n, n_samples), np.zeros(n, dtype=np.bool_))
 
 
+def point_seeds(n: int, random_state: int, given: Any = None) -> NDArray[np.uint64]:
+    """The seeds of n points: those given, or made of their numbers.
+
+    Examples
+    --------
+    >>> point_seeds(1, 0).dtype
+    dtype('uint64')
+    """
+    if given is None:
+        check_seed(random_state)
+        return row_seeds(sp.csr_array(np.arange(1.0, n + 1.0)[:, None]), random_state)
+    seeds = np.ascontiguousarray(given)
+    if seeds.shape != (n,) or seeds.dtype != np.uint64:
+        raise InputError(f"The seeds must be {n} numbers of type uint64, one a point.")
+    return seeds
+
+
 def log_probability(
     log_weights: NDArray[np.float64], log_odds: NDArray[np.float64], sets: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
@@ -179,7 +198,7 @@ def log_probability(
     >>> float(np.exp(log_probability(np.log([1.0]), np.zeros((1, 2)), sets))[0])
     0.25
     """
-    capped = np.clip(log_odds, -CAP, CAP)
+    capped = np.clip(log_odds, -LARGEST, LARGEST)
     off = log_expit(-capped).sum(axis=1)
     return np.asarray(logsumexp(log_weights + off + sets @ capped.T, axis=1))
 

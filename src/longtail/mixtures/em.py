@@ -7,9 +7,10 @@ gate and experts: after an E step it is the negative log-likelihood itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +18,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from longtail._run import Run
+from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads
+from longtail.errors import ModelError
 from longtail.mixtures._likelihood_kernels import set_logs
+from longtail.mixtures._saved import packed, settings_of, unpacked
 
 BLOCK_BYTES = 2**25  # bound on the log-odds of a block of points
 
@@ -39,7 +43,7 @@ class Gate(Protocol):
         """Forget the other components."""
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
+        """What was learned, exactly; `from_arrays` is the inverse."""
 
 
 class Experts(Protocol):
@@ -60,7 +64,7 @@ class Experts(Protocol):
         """Forget the other components."""
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
+        """What was learned, exactly; `from_arrays` is the inverse."""
 
 
 @dataclass
@@ -80,6 +84,104 @@ class History:
     bound: list[float] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     held_out: list[float] = field(default_factory=list)
+
+    @property
+    def best(self) -> float:
+        """The lowest held-out loss, or bound where nothing is held out."""
+        return min(self.held_out or self.bound)
+
+
+@dataclass
+class State:
+    """Where expectation maximisation stands between two rounds.
+
+    Attributes
+    ----------
+    gate, experts, responsibilities
+        Of the last round.
+    best : tuple of gate, experts and responsibilities
+        Those that would be returned now.
+    best_round : int
+        The round they are of, 0 before the first.
+    ended : bool
+        Whether no round is to follow.
+    history : History
+    """
+
+    gate: Gate
+    experts: Experts
+    responsibilities: NDArray[np.float64]
+    best: tuple[Gate, Experts, NDArray[np.float64]]
+    best_round: int = 0
+    ended: bool = False
+    history: History = field(default_factory=History)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds done."""
+        return len(self.history.bound)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, for a checkpoint."""
+        arrays = {
+            "progress": np.array([self.best_round, self.ended], dtype=np.int64),
+            **{name: np.array(values, dtype=float) for name, values in vars(self.history).items()},
+            **_mixture_arrays("last", self.gate, self.experts, self.responsibilities),
+        }
+        if self.best_round < self.rounds:
+            arrays |= _mixture_arrays("best", *self.best)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], start: State) -> Self:
+        """The inverse; what does not belong to work with that start raises `ModelError`."""
+        history = History(*(_numbers(arrays.get(name), 1).tolist() for name in vars(History())))
+        rounds = len(history.bound)
+        progress = arrays.get("progress", np.empty(0))
+        if (
+            progress.shape != (2,)
+            or progress.dtype != np.int64
+            or not 1 <= progress[0] <= rounds
+            or len(history.loss) != rounds
+            or len(history.held_out) not in (0, rounds)
+        ):
+            raise ModelError("The checkpoint does not say which round it is of.")
+        best_round, ended = progress.tolist()
+        gate, experts, shares = last = _mixture_of("last", arrays, start)
+        if best_round == rounds:
+            best = copy(gate), copy(experts), shares
+        else:
+            best = _mixture_of("best", arrays, start)
+        return cls(*last, best, best_round, bool(ended), history)
+
+
+def _mixture_arrays(
+    name: str, gate: Gate, experts: Experts, responsibilities: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    parts = packed(f"{name}.gate", gate) | packed(f"{name}.experts", experts)
+    return parts | {f"{name}.responsibilities": responsibilities}
+
+
+def _mixture_of(
+    name: str, arrays: Mapping[str, NDArray[Any]], start: State
+) -> tuple[Gate, Experts, NDArray[np.float64]]:
+    shares = _numbers(arrays.get(f"{name}.responsibilities"), 2)
+    if shares.shape != start.responsibilities.shape:
+        raise ModelError("The checkpoint is of another number of points or components.")
+    gate = unpacked(f"{name}.gate", arrays, start.gate)
+    return gate, unpacked(f"{name}.experts", arrays, start.experts), shares
+
+
+def _numbers(array: Any, ndim: int) -> NDArray[np.float64]:
+    """A copy of an array of finite numbers."""
+    if (
+        not isinstance(array, np.ndarray)
+        or array.dtype != np.float64
+        or array.ndim != ndim
+        or not np.isfinite(array).all()
+    ):
+        raise ModelError("The checkpoint lacks numbers, or they are none.")
+    return np.array(array)
 
 
 class Points:
@@ -172,7 +274,7 @@ def maximise(
     n_jobs : int, optional
         Threads.
     run : Run, optional
-        Told after every round.
+        Told after every round, when its checkpoint, if there is one, has the state of the round.
 
     Returns
     -------
@@ -182,31 +284,64 @@ def maximise(
     history : History
     """
     run = run or Run()
-    history = History()
-    gate, experts = copy(gate), copy(experts)
+    state = State(
+        copy(gate), copy(experts), responsibilities, best=(gate, experts, responsibilities)
+    )
+    store = None
+    if run.checkpoint is not None:
+        settings = (settings_of(gate), settings_of(experts), max_rounds, tol, patience)
+        unseen_parts = dict(zip(("unseen_X", "unseen_Y"), held_out or (), strict=False))
+        store = Checkpoint(
+            run.checkpoint,
+            fingerprint(
+                X=X, Y=Y, responsibilities=responsibilities, settings=settings, **unseen_parts,
+                **packed("gate", gate), **packed("experts", experts),
+            ),
+        )  # fmt: skip
+        state = _found(store, state)
+    run.report("rounds", state.rounds, max_rounds)
     points = Points(X, Y, responsibilities.shape[1])
     unseen = None if held_out is None else Points(*held_out, responsibilities.shape[1])
-    best = gate, experts, responsibilities
-    for done in range(1, max_rounds + 1):
-        gate.update(X, responsibilities, run)
-        experts.update(X, Y, responsibilities, run)
-        logs = points.joint_logs(gate, experts, n_jobs=n_jobs)
-        of_point = logsumexp(logs, axis=1)
-        responsibilities = np.exp(logs - of_point[:, None])
-        loss = -float(of_point.sum())
-        history.loss.append(loss / len(of_point))
-        history.bound.append(loss + gate.penalty() + experts.penalty())
-        run.report("rounds", done, max_rounds)
-        behind = 0
-        if unseen is not None:
-            logs = unseen.joint_logs(gate, experts, n_jobs=n_jobs)
-            history.held_out.append(-float(logsumexp(logs, axis=1).mean()))
-            behind = len(history.held_out) - 1 - int(np.argmin(history.held_out))
-            if behind >= patience:
-                break
-        rose = done > 1 and history.bound[-1] > history.bound[-2]
-        if not behind and (unseen is not None or not rose):
-            best = copy(gate), copy(experts), responsibilities
-        if done > 1 and history.bound[-2] - history.bound[-1] < tol * abs(history.bound[-1]):
-            break
-    return *best, history
+    while state.rounds < max_rounds and not state.ended:
+        _do_round(state, points, unseen, tol=tol, patience=patience, n_jobs=n_jobs, run=run)
+        if store is not None:
+            store.save(0, state.to_arrays())
+        run.report("rounds", state.rounds, max_rounds)
+    return *state.best, state.history
+
+
+def _found(store: Checkpoint, start: State) -> State:
+    """The state in a checkpoint; the start if there is none, or it is damaged."""
+    arrays = store.load(0)
+    if arrays is None:
+        return start
+    try:
+        return State.from_arrays(arrays, start)
+    except ModelError:
+        return start
+
+
+def _do_round(
+    state: State, points: Points, unseen: Points | None, *,
+    tol: float, patience: int, n_jobs: int | None, run: Run,
+) -> None:  # fmt: skip
+    """An M step, an E step, and what they come to."""
+    gate, experts, history = state.gate, state.experts, state.history
+    gate.update(points.X, state.responsibilities, run)
+    experts.update(points.X, points.Y, state.responsibilities, run)
+    logs = points.joint_logs(gate, experts, n_jobs=n_jobs)
+    of_point = logsumexp(logs, axis=1)
+    state.responsibilities = np.exp(logs - of_point[:, None])
+    loss = -float(of_point.sum())
+    history.loss.append(loss / len(of_point))
+    history.bound.append(loss + gate.penalty() + experts.penalty())
+    behind = 0
+    if unseen is not None:
+        logs = unseen.joint_logs(gate, experts, n_jobs=n_jobs)
+        history.held_out.append(-float(logsumexp(logs, axis=1).mean()))
+        behind = state.rounds - 1 - int(np.argmin(history.held_out))
+    fallen = np.inf if state.rounds == 1 else history.bound[-2] - history.bound[-1]
+    if not behind and (unseen is not None or fallen >= 0):
+        state.best = copy(gate), copy(experts), state.responsibilities
+        state.best_round = state.rounds
+    state.ended = behind >= patience or fallen < tol * abs(history.bound[-1])

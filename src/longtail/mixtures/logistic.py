@@ -85,8 +85,8 @@ class LogisticGate:
         self.n_components = len(components)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
-        return {"weights": self.weights.astype(np.float32)}
+        """What was learned, exactly."""
+        return {"weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:
@@ -156,7 +156,7 @@ class LogisticExperts:
         self.max_iter = max_iter
         self.negligible = negligible
         self.n_jobs = n_jobs
-        self._dense: NDArray[Any] | None = None
+        self._dense: tuple[sp.csc_array, NDArray[Any]] | None = None
 
     def update(
         self, X: sp.csr_array, Y: sp.csr_array, responsibilities: NDArray[np.float64], run: Run
@@ -175,7 +175,6 @@ class LogisticExperts:
             run.report("experts", k + 1, self.n_components)
         self.weights = sp.csc_array(sp.hstack(columns, format="csc"))
         self.column, self.sign = np.stack(places), np.stack(signs)
-        self._dense = None
 
     def _component(
         self, k: int, X: sp.csr_array, Y: sp.csr_array, shares: NDArray[np.float64]
@@ -220,9 +219,10 @@ class LogisticExperts:
         """z_kl(x), (n, K, L). O(nnz(X)·P), or the weights that are not zero, and O(n·K·L)."""
         weights = self.weights
         if weights.nnz > SPARSE * weights.shape[0] * weights.shape[1]:
-            if self._dense is None:
-                self._dense = weights.toarray()
-            scores = X @ self._dense[:-1] + self._dense[-1]
+            if self._dense is None or self._dense[0] is not weights:
+                self._dense = weights, weights.toarray()
+            dense = self._dense[1]
+            scores = X @ dense[:-1] + dense[-1]
         else:
             scores = (X @ weights[:-1]).toarray() + weights[[-1]].toarray()
         return np.asarray(scores)[:, self.column] * self.sign
@@ -244,12 +244,11 @@ class LogisticExperts:
         self.column = column.reshape(len(components), self.n_labels)
         self.sign = self.sign[components]
         self.n_components = len(components)
-        self._dense = None
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
+        """What was learned, exactly."""
         return {
-            "weights": sp.csr_array(self.weights.T).astype(np.float32),
+            "weights": sp.csr_array(self.weights.T),
             "column": self.column,
             "sign": self.sign,
         }

@@ -28,7 +28,13 @@ from longtail.mixtures._target_kernels import (
     sampled_f1_sets,
     sweep,
 )
-from longtail.mixtures.decoding import BLOCK, _checked, most_probable_sets, sample_sets
+from longtail.mixtures.decoding import (
+    BLOCK,
+    _checked,
+    most_probable_sets,
+    point_seeds,
+    sample_sets,
+)
 
 Target = Literal["subset", "hamming", "f1", "jaccard"]
 Way = Literal["joint", "threshold", "sample"]
@@ -47,7 +53,7 @@ def optimal_sets(
     allow_empty: bool = True,
     n_samples: int = 1000,
     random_state: int = 0,
-    first_row: int = 0,
+    seeds: NDArray[np.uint64] | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.bool_]:
     """The label set of each point that is the best for a measure.
@@ -72,9 +78,9 @@ def optimal_sets(
         Sets drawn for each point, for way "sample".
     random_state : int, default 0
         Seed, likewise.
-    first_row : int, default 0
-        Number of the first point within all points, when they are handed over in blocks: each point
-        has random numbers of its own, so that blocks do not matter.
+    seeds : uint64 array of shape (n,), optional
+        A seed for each point instead, such as `longtail.marginal.row_seeds` makes of X; by default
+        they come from `random_state` and the numbers of the points.
     n_jobs : int, optional
         Threads, as in scikit-learn.
 
@@ -113,7 +119,7 @@ def optimal_sets(
         if way == "sample":
             found = sample_sets(
                 log_weights, log_odds, n_samples=n_samples, allow_empty=allow_empty,
-                random_state=random_state, first_row=first_row,
+                random_state=random_state, seeds=seeds,
             )  # fmt: skip
         else:
             found = most_probable_sets(
@@ -130,11 +136,12 @@ def optimal_sets(
 
     if way == "sample":
         sampled = sampled_f1_sets if target == "f1" else sampled_jaccard_sets
+        of_point = point_seeds(n, random_state, seeds)
 
         def work(part: slice) -> None:
             sampled(
-                weights[part], odds[part], int(n_samples), int(random_state),
-                first_row + part.start, empty, sets[part], values[part],
+                weights[part], odds[part], int(n_samples), of_point[part], empty, sets[part],
+                values[part],
             )  # fmt: skip
     else:
 
@@ -220,7 +227,7 @@ def draw_sets(
     *,
     n_samples: int = 1,
     random_state: int = 0,
-    first_row: int = 0,
+    seeds: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.bool_]:
     """Label sets drawn from each point's mixture, (n, n_samples, L).
 
@@ -232,9 +239,8 @@ def draw_sets(
         Sets for each point.
     random_state : int
         Seed.
-    first_row : int
-        Number of the first point within all points: a point's sets depend on the seed and on its
-        number only.
+    seeds : uint64 array of shape (n,), optional
+        As for `optimal_sets`.
 
     Notes
     -----
@@ -248,9 +254,8 @@ def draw_sets(
     """
     weights, odds = _checked(log_weights, log_odds)
     check_count(n_samples=n_samples)
-    check_seed(random_state)
     out = np.empty((odds.shape[0], n_samples, odds.shape[2]), dtype=np.bool_)
-    draw(weights, odds, int(random_state), int(first_row), out)
+    draw(weights, odds, point_seeds(len(weights), random_state, seeds), out)
     return out
 
 

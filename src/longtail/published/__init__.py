@@ -3,27 +3,19 @@
 A paper is one file in this folder that defines `PAPER`; `papers()` finds it.
 """
 
+from longtail.published.opening import OpenTrial, open_trial, place_of, read_trial
 from longtail.published.paper import Choice, Noted, Paper, PublishedTable, Trial, read_table
 from longtail.published.registry import find_paper, papers
-from longtail.published.reproducing import (
-    Candidate,
-    Cell,
-    OpenTrial,
-    Reproduced,
-    choose,
-    open_trial,
-    place_of,
-    read_trial,
-    reproduce,
-    run_method,
-    with_choice,
-)
+from longtail.published.reproducing import Candidate, choose, reproduce, run_method, with_choice
+from longtail.published.rows import Cell, Reproduced
+from longtail.published.significance import Difference, differences, least_p
 from longtail.published.slips import Slip, slips
 
 __all__ = [
     "Candidate",
     "Cell",
     "Choice",
+    "Difference",
     "Noted",
     "OpenTrial",
     "Paper",
@@ -32,7 +24,9 @@ __all__ = [
     "Slip",
     "Trial",
     "choose",
+    "differences",
     "find_paper",
+    "least_p",
     "open_trial",
     "papers",
     "place_of",

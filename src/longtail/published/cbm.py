@@ -7,6 +7,7 @@ and Hamming loss in percent. Of the five data sets Scene, RCV1 (subset 1) and Me
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from longtail.data import MIXTURE_COLUMNS, Dataset, make_mixture
@@ -23,7 +24,7 @@ _METHODS = {
     "CDN": "cdn",
     "pairCRF": "pair-crf",
     "BinRel+GB": "cbm",
-    "PowSet+GB": "powerset-boosted",
+    "PowSet+GB": "powerset",
     "CBM+GB": "cbm",
     "CBM+LR, K=2": "cbm",
 }
@@ -58,12 +59,12 @@ NUS-WIDE  H   2.1   2.1   2.1   2.1   2.2   2.1   2.1   2.7   2.2   2.1   2.4   
 """
 
 _AS_THEY_ARE = {"norm": None}
-_SEED = 0
+_SEEDS = tuple(range(10))
 _ONE_COMPONENT = {"n_components": 1, "experts": "boosting", "allow_empty": True}
 
 
-def _artificial(column: str) -> tuple[Dataset, Dataset, dict[str, float]]:
-    data = make_mixture(random_state=_SEED, **MIXTURE_COLUMNS[column])
+def _artificial(column: str, _: Path, seed: int) -> tuple[Dataset, Dataset, dict[str, float]]:
+    data = make_mixture(random_state=seed, **MIXTURE_COLUMNS[column])
     return data.train, data.test, {"subset_accuracy": data.upper_bound}
 
 
@@ -81,19 +82,25 @@ def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
         "ECC-subset": {"C": C, "voting": "subset"},
         "pairCRF": {"C": 1.0},
         "BinRel+GB": _ONE_COMPONENT,
+        "PowSet+GB": {"learner": "boosting"},
         "CBM+GB": {"experts": "boosting", **boosted},
     }
 
 
 def _mixture_trial(column: str) -> Trial:
     name = column.replace(" + ", "-")
+    settings = _logistic(100.0, 3, n_components=3)
+    settings["pairCRF"] = {"C": 100.0}
+    settings["CBM+LR"]["n_fits"] = 6
     return Trial(
         dataset=name,
         folder=name,
         features=_AS_THEY_ARE,
-        parameters={**_logistic(100.0, 3, n_components=3), "pairCRF": {"C": 100.0}},
+        parameters=settings,
         about="Made up: labels from a mixture of 3 components, 7 features.",
         make=partial(_artificial, column),
+        seeds=_SEEDS,
+        made_up=True,
     )
 
 
@@ -127,6 +134,7 @@ PAPER = Paper(
             folder="rcv1-subset1",
             features=_AS_THEY_ARE,
             parameters=_logistic(1e6, 45, n_components=45),
+            slow=("ECC-label", "ECC-subset", "BinRel+GB", "PowSet+GB", "CBM+GB"),
             shift_test_labels=1,
             about=(
                 "The numbers of the test part's labels are one too low in the file and are mended."
@@ -137,6 +145,7 @@ PAPER = Paper(
             folder="mediamill",
             features=_AS_THEY_ARE,
             parameters=_logistic(1e3, 50, n_components=5),
+            slow=("PowSet+LR", "pairCRF", "ECC-label", "ECC-subset", "PowSet+GB"),
             about="Variance of the prior and numbers of components as the paper tuned them.",
         ),
     ),
@@ -144,7 +153,7 @@ PAPER = Paper(
         Noted(
             "the paper states neither the number of labels nor the scale of weights and noise of "
             "its artificial data; ours are chosen so that the best possible comes near the paper's "
-            "100, 76.4, 65.2 and 48.1 on average over seeds; with the seed used here it is higher",
+            "100, 76.4, 65.2 and 48.1 on average over many seeds",
             table="1",
         ),
         Noted(
@@ -152,6 +161,14 @@ PAPER = Paper(
             "'hamming' does; by sets ours are higher",
             table="2",
             method="CDN",
+        ),
+        Noted(
+            "all of ours are higher; at so weak a penalty (variance 1e6) the figures depend on "
+            "where the optimiser stops: with L-BFGS a power-set has 47.8, 56.2, 51.1 and 53.6 "
+            "after 10, 15, 20 and 40 steps and 57.7 at the optimum, binary relevance 33.0, 44.8 "
+            "and 46.5 after 10, 15 and 20; ours are solved to a proven tolerance",
+            table="2",
+            dataset="RCV1",
         ),
         Noted(
             "the supplement tunes K = 20 for a training set of 14 distinct label sets",

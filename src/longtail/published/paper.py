@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from longtail.data import Dataset
@@ -92,7 +93,8 @@ class Trial:
     folder : str
         Where it is in the folder of benchmark sets.
     features : dict
-        Parameters of the `RowScaler` for all methods.
+        Parameters of the `RowScaler`, or for texts of the `TextFeatures`, for all methods but those
+        that want counts.
     parameters : dict
         By method of the paper, the parameters that differ from the defaults here.
     choice : Choice or None
@@ -102,8 +104,15 @@ class Trial:
     about : str
         Why it is set up so.
     make : callable, optional
-        For made-up data, which need no folder: gives the training part, the test part, and by
-        metric the best that any method can reach on it.
+        For data that depend on a seed, made up or sampled: gets the folder of benchmark sets and
+        the seed, and gives the training part, the test part, and by metric the best that any method
+        can reach on it, where that is known.
+    seeds : tuple of int
+        The trial is run once for each; figures are means.
+    made_up : bool
+        Whether the data come from `make` alone, so that no folder is needed.
+    n_classes : int or None
+        Classes of a sample, where trials differ in nothing else; what is drawn against.
     shift_test_labels : int
         What is added to the numbers of the labels in the test part, where they are wrong.
     """
@@ -115,7 +124,10 @@ class Trial:
     choice: Choice | None = None
     slow: tuple[str, ...] = ()
     about: str = ""
-    make: Callable[[], tuple[Dataset, Dataset, dict[str, float]]] | None = None
+    make: Callable[[Path, int], tuple[Dataset, Dataset, dict[str, float]]] | None = None
+    seeds: tuple[int, ...] = (0,)
+    made_up: bool = False
+    n_classes: int | None = None
     shift_test_labels: int = 0
 
 
@@ -137,11 +149,13 @@ class Paper:
     trials : tuple of Trial
         The data sets that can be had.
     also : tuple of str
-        Metrics to show beside those of the tables, without ranks.
+        Metrics to show beside those of the tables, rankings without their ranks.
     with_tail : tuple of str
         Methods that are also shown with a tail weight, chosen on training data.
     noted : tuple of Noted
         What is odd about the figures.
+    counts_parameters : bool
+        Whether the paper speaks of how many parameters its models have.
     """
 
     key: str
@@ -153,14 +167,30 @@ class Paper:
     also: tuple[str, ...] = ()
     with_tail: tuple[str, ...] = ()
     noted: tuple[Noted, ...] = ()
+    counts_parameters: bool = False
+
+    @property
+    def own_method(self) -> str:
+        """The method that the paper is about."""
+        return next(iter(self.methods))
 
     def trial(self, name: str) -> Trial:
-        """The trial on a data set, by its name or folder in any case."""
-        for trial in self.trials:
-            if name.lower() in (trial.dataset.lower(), trial.folder.lower()):
-                return trial
-        known = ", ".join(trial.folder for trial in self.trials)
-        raise ParameterError(f"{self.key} has no data set {name!r} here; it has {known}.")
+        """The trial on a data set, by its name or folder in any case; the first, if several."""
+        return self.trials_on(name)[0]
+
+    def trials_on(self, name: str) -> list[Trial]:
+        """The trials on a data set, by its name or folder in any case."""
+        found = [
+            trial
+            for trial in self.trials
+            if name.lower() in (trial.dataset.lower(), trial.folder.lower())
+        ]
+        if not found:
+            known = ", ".join(
+                dict.fromkeys(each for trial in self.trials for each in _names(trial))
+            )
+            raise ParameterError(f"{self.key} has no data set {name!r} here; it has {known}.")
+        return found
 
     def method(self, name: str) -> str:
         """The paper's name of a method, which may be given by longtail's name, in any case."""
@@ -176,6 +206,12 @@ class Paper:
             if table.number == number:
                 return table
         raise KeyError(number)
+
+
+def _names(trial: Trial) -> tuple[str, ...]:
+    """What a trial is called at the command line."""
+    dataset = trial.dataset.lower()
+    return (trial.folder,) if trial.n_classes is None else (trial.folder, dataset)
 
 
 def read_table(

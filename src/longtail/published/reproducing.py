@@ -4,125 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
-
-import scipy.sparse as sp
 
 from longtail._run import Progress
 from longtail.base import ExtremeClassifier
 from longtail.comparison import (
     Problem,
     Result,
+    Trained,
     measured,
     prepare,
     saved_size,
     train_method,
 )
 from longtail.comparison.running import one_sentence
-from longtail.data import Dataset, RowScaler, load
-from longtail.errors import DataError
+from longtail.data import Dataset, RowScaler
 from longtail.labels import propensity_constants
 from longtail.methods import methods as known_methods
+from longtail.published.opening import OpenTrial, open_trial
 from longtail.published.paper import Paper, Trial
 from longtail.published.registry import find_paper
-from longtail.published.slips import slips
+from longtail.published.rows import RANKS, Reproduced, left_out, reproduced
 from longtail.tail import TailChoice, calibrate, choose_tail
 
-RANKS = (1, 3, 5)
 SEED = 0
 HELD_OUT = 0.2
 """Share of the training points that settings are chosen on."""
 MAX_LOSS = 0.01
 """How much P@1 may fall on held-out training points for the sake of rare labels."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A figure of the paper and what longtail finds.
-
-    Attributes
-    ----------
-    table : str
-        Number of the table; empty where the paper has no figure.
-    metric : str
-        As `longtail.metrics.Evaluation` names it.
-    paper, ours : float or None
-        In the units of the table, mostly percent.
-    slip : str or None
-        What is wrong with the paper's figure, if it contradicts another.
-    """
-
-    table: str
-    metric: str
-    paper: float | None
-    ours: float | None
-    slip: str | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """Ours less the paper's."""
-        if self.paper is None or self.ours is None:
-            return None
-        return self.ours - self.paper
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """One method of a paper on one data set.
-
-    Attributes
-    ----------
-    dataset, method : str
-        As the paper calls them.
-    variant : str
-        What is ours about it, such as a tail weight of the same model; empty for the paper's own.
-    result : Result or None
-        What came of it.
-    left_out : str or None
-        Why there is no result.
-    cells : tuple of Cell
-        Figure by figure.
-    """
-
-    dataset: str
-    method: str
-    variant: str
-    result: Result | None
-    left_out: str | None
-    cells: tuple[Cell, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """All as plain values."""
-        return {
-            "dataset": self.dataset,
-            "method": self.method,
-            "variant": self.variant,
-            "left_out": self.left_out,
-            "result": None if self.result is None else self.result.to_dict(),
-            "cells": [{**vars(cell), "difference": cell.difference} for cell in self.cells],
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class OpenTrial:
-    """A trial with its data, ready for one method after the other.
-
-    Attributes
-    ----------
-    paper, trial : Paper, Trial
-        What is done again.
-    problem : Problem
-        The data.
-    best : dict
-        By metric, the best that any method can reach; empty where that is not known.
-    """
-
-    paper: Paper
-    trial: Trial
-    problem: Problem
-    best: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -133,58 +43,6 @@ class Candidate:
     value: float
     score: float
     seconds: float
-
-
-def place_of(trial: Trial, folder: str | os.PathLike[str]) -> Path:
-    """The folder of a trial's data set, or a sentence that says what should be there.
-
-    Made-up data need none.
-    """
-    if trial.make is not None:
-        return Path(folder)
-    place = Path(folder) / trial.folder
-    if not place.is_dir():
-        raise DataError(
-            f"{trial.dataset} is not here: it needs a folder {trial.folder} with a training and a "
-            "test part, such as train.txt.gz and test.txt.gz",
-            path=folder,
-        )
-    return place
-
-
-def read_trial(trial: Trial, folder: str | os.PathLike[str]) -> tuple[Dataset, Dataset]:
-    """Training and test part of the data set of a trial, from the folder of benchmark sets."""
-    return _read(trial, folder)[:2]
-
-
-def _read(
-    trial: Trial, folder: str | os.PathLike[str]
-) -> tuple[Dataset, Dataset, dict[str, float]]:
-    if trial.make is not None:
-        return trial.make()
-    place = place_of(trial, folder)
-    train, test = load(place, part="train"), load(place, part="test")
-    return train, _moved(test, trial.shift_test_labels), {}
-
-
-def _moved(data: Dataset, shift: int) -> Dataset:
-    """The data with the numbers of all labels raised."""
-    if not shift:
-        return data
-    Y = sp.coo_array(data.Y)
-    rows, columns = Y.coords
-    if columns.max(initial=0) + shift >= Y.shape[1]:
-        raise DataError(f"The labels of the test part cannot be moved by {shift}; they are others.")
-    return replace(data, Y=sp.csr_array((Y.data, (rows, columns + shift)), shape=Y.shape))
-
-
-def open_trial(paper: Paper, trial: Trial, folder: str | os.PathLike[str]) -> OpenTrial:
-    """Read the data of a trial and make its features."""
-    train, test, best = _read(trial, folder)
-    features = RowScaler(**trial.features)
-    constants = trial.folder if trial.make is None else None
-    problem = prepare(train, test, features=features, constants=constants)
-    return OpenTrial(paper, trial, problem, best)
 
 
 def choose(
@@ -266,6 +124,9 @@ def run_method(
 ) -> Iterator[Reproduced]:
     """One method of a paper on one data set; then, for the paper's own, with a tail weight.
 
+    It is run once for each seed of the trial; if it fails with one of them, the row says so and has
+    no figures, since means over the other seeds would mean something else.
+
     Parameters
     ----------
     opened : OpenTrial
@@ -282,31 +143,66 @@ def run_method(
     paper, trial = opened.paper, opened.trial
     name = paper.methods[method]
     if name not in known_methods():
-        yield _left_out(paper, trial, method, "not built yet")
+        yield left_out(paper, trial, method, "not built yet")
         return
     if method in trial.slow and not slow:
-        yield _left_out(paper, trial, method, "takes long here; --slow runs it")
+        yield left_out(paper, trial, method, "takes long here; --slow runs it")
         return
-    try:
-        classifier = _made(
-            known_methods()[name].estimator, trial.parameters.get(method, {}), n_jobs
-        )
-        trained = train_method(opened.problem, classifier, progress=progress)
-        result = measured(opened.problem, trained, name=method, k=RANKS)
-        size = saved_size(opened.problem, trained.model)
-        yield _reproduced(paper, trial, method, "", replace(result, bytes=size))
-        if method in paper.with_tail and tail != 0:
+    with_tail = method in paper.with_tail and tail != 0
+    results: list[Result] = []
+    models: list[Trained] = []
+    for seed, problem in zip(opened.seeds, opened.problems, strict=True):
+        try:
+            classifier = _made(
+                known_methods()[name].estimator, trial.parameters.get(method, {}), n_jobs
+            )
+            trained = train_method(problem, classifier, progress=progress)
+            result = measured(problem, trained, name=method, k=RANKS)
+            results.append(replace(result, bytes=saved_size(problem, trained.model)))
+        except Exception as error:
+            yield left_out(paper, trial, method, _failed(opened, seed, error))
+            return
+        if with_tail:
+            models.append(trained)
+        del trained
+    yield reproduced(paper, trial, method, results, opened.seeds)
+    if with_tail:
+        yield _with_tail(opened, method, results, models, tail, progress)
+
+
+def _with_tail(
+    opened: OpenTrial,
+    method: str,
+    plain: Sequence[Result],
+    models: Sequence[Trained],
+    tail: float | None,
+    progress: bool | Progress | None,
+) -> Reproduced:
+    """The row of the same models with a tail weight."""
+    paper, trial = opened.paper, opened.trial
+    results: list[Result] = []
+    variants: list[str] = []
+    for seed, problem, trained, usual in zip(
+        opened.seeds, opened.problems, models, plain, strict=True
+    ):
+        try:
             weight, variant = tail, f"tail weight {tail}"
             if weight is None:
-                choice = _chosen_tail(opened, trained.model, progress)
-                weight, variant = (
-                    choice.tail,
-                    f"tail weight {choice.tail:g}, chosen on training data",
-                )
-            result = measured(opened.problem, trained, name=method, k=RANKS, tail=weight)
-            yield _reproduced(paper, trial, method, variant, replace(result, bytes=size))
-    except Exception as error:
-        yield _left_out(paper, trial, method, f"failed: {one_sentence(error)}")
+                weight = _chosen_tail(trial, problem, trained.model, progress).tail
+                variant = f"tail weight {weight:g}, chosen on training data"
+            result = measured(problem, trained, name=method, k=RANKS, tail=weight)
+        except Exception as error:
+            return left_out(paper, trial, method, _failed(opened, seed, error))
+        results.append(replace(result, bytes=usual.bytes))
+        variants.append(variant)
+    same = len(set(variants)) == 1
+    variant = variants[0] if same else "tail weights chosen on training data"
+    return reproduced(paper, trial, method, results, opened.seeds, variant=variant)
+
+
+def _failed(opened: OpenTrial, seed: int, error: Exception) -> str:
+    where = f" with seed {seed}" if len(opened.seeds) > 1 else ""
+    return f"failed{where}: {one_sentence(error)}"
 
 
 def reproduce(
@@ -316,6 +212,7 @@ def reproduce(
     only: Iterable[str] | None = None,
     methods: Iterable[str] | None = None,
     slow: bool = False,
+    n_seeds: int | None = None,
     tail: float | None = None,
     n_jobs: int | None = None,
     progress: bool | Progress | None = None,
@@ -332,6 +229,8 @@ def reproduce(
         Data sets and methods; by default all.
     slow, tail, n_jobs, progress
         As in `run_method`.
+    n_seeds : int, optional
+        How many of a trial's seeds to take; all by default.
 
     Yields
     ------
@@ -353,10 +252,12 @@ def reproduce(
     SLEEC not built yet
     """
     paper = find_paper(paper) if isinstance(paper, str) else paper
-    trials = paper.trials if only is None else [paper.trial(name) for name in only]
+    trials: Iterable[Trial] = paper.trials
+    if only is not None:
+        trials = [trial for name in only for trial in paper.trials_on(name)]
     wanted = list(paper.methods) if methods is None else [paper.method(name) for name in methods]
     for trial in trials:
-        opened = open_trial(paper, trial, folder)
+        opened = open_trial(paper, trial, folder, n_seeds=n_seeds)
         for method in wanted:
             yield from run_method(
                 opened, method, slow=slow, tail=tail, n_jobs=n_jobs, progress=progress
@@ -364,12 +265,12 @@ def reproduce(
 
 
 def _chosen_tail(
-    opened: OpenTrial, model: ExtremeClassifier, progress: bool | Progress | None
+    trial: Trial, problem: Problem, model: ExtremeClassifier, progress: bool | Progress | None
 ) -> TailChoice:
     """The tail weight by cross-validation on the training part; the model is calibrated by it."""
-    problem = opened.problem
-    held = calibrate(model, problem.X, problem.targets, random_state=SEED, progress=progress)
-    return choose_tail(held, max_loss=MAX_LOSS, constants=propensity_constants(opened.trial.folder))
+    X = problem.features(model.features).X
+    held = calibrate(model, X, problem.targets, random_state=SEED, progress=progress)
+    return choose_tail(held, max_loss=MAX_LOSS, constants=propensity_constants(trial.folder))
 
 
 def _made(
@@ -379,37 +280,3 @@ def _made(
     if "n_jobs" in classifier.get_params(deep=False):
         classifier.set_params(n_jobs=n_jobs)
     return classifier
-
-
-def _reproduced(
-    paper: Paper, trial: Trial, method: str, variant: str, result: Result
-) -> Reproduced:
-    return Reproduced(
-        trial.dataset, method, variant, result, None, tuple(_cells(paper, trial, method, result))
-    )
-
-
-def _left_out(paper: Paper, trial: Trial, method: str, why: str) -> Reproduced:
-    return Reproduced(
-        trial.dataset, method, "", None, why, tuple(_cells(paper, trial, method, None))
-    )
-
-
-def _cells(paper: Paper, trial: Trial, method: str, result: Result | None) -> Iterator[Cell]:
-    """The paper's figures for a method on a data set, with ours."""
-    ours = {} if result is None or result.evaluation is None else result.evaluation
-    odd = {
-        metric: slip.about
-        for slip in slips(paper)
-        if (slip.dataset, slip.method) == (trial.dataset, method)
-        for metric in slip.metrics
-    }
-    for table in paper.tables:
-        for metric, figure in table.values.get(trial.dataset, {}).get(method, {}).items():
-            found = ours.get(metric)
-            scaled = None if found is None else table.scale * found
-            yield Cell(table.number, metric, figure, scaled, odd.get(metric))
-    for metric in paper.also:
-        for k in RANKS:
-            found = ours.get(f"{metric}@{k}")
-            yield Cell("", f"{metric}@{k}", None, None if found is None else 100 * found)

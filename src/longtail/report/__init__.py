@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from longtail.report.comparison import ComparisonTable, best_line
     from longtail.report.comparison_plot import comparison_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
+    from longtail.report.growth import growth_figure, growth_table, plot_growth
     from longtail.report.mixture import (
         component_curve_figure,
         components_figure,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from longtail.report.reproduction import (
         candidate_line,
         choice_heading,
+        differences_text,
         notes_text,
         reproduced_text,
         scaling_in_words,
@@ -62,6 +64,7 @@ _HOMES = {
     **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
     "comparison_figure": "comparison_plot",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
+    **dict.fromkeys(("growth_figure", "growth_table", "plot_growth"), "growth"),
     **dict.fromkeys(
         (
             "component_curve_figure",
@@ -87,6 +90,7 @@ _HOMES = {
         (
             "candidate_line",
             "choice_heading",
+            "differences_text",
             "notes_text",
             "reproduced_text",
             "scaling_in_words",
@@ -124,10 +128,13 @@ __all__ = [
     "component_curve_figure",
     "components_figure",
     "describe_graph",
+    "differences_text",
     "evaluation_table",
     "explanation_text",
     "facts_table",
     "frequency_table",
+    "growth_figure",
+    "growth_table",
     "hubs_table",
     "label_figure",
     "notes_text",
@@ -136,6 +143,7 @@ __all__ = [
     "plot_component_curve",
     "plot_components",
     "plot_differences",
+    "plot_growth",
     "plot_label_correlations",
     "plot_label_frequency",
     "plot_labels_per_point",

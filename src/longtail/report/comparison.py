@@ -18,6 +18,8 @@ COST_NAMES = {
     "predict_seconds": "predict s",
     "points_per_second": "points/s",
     "megabytes": "MB",
+    "peak_megabytes": "peak MB",
+    "n_parameters": "parameters",
 }
 """Headings of the columns that are not metrics."""
 
@@ -31,12 +33,16 @@ SHORT_SET_NAMES = {
 }
 """Headings of the metrics of label sets."""
 
+CLASS_NAMES = {"accuracy": "accuracy", "maf1": "MaF1", "covered_classes": "covered"}
+"""Headings of the metrics of data with one class a point."""
+
 _IN_WORDS = {
     "train_seconds": "training time",
     "predict_seconds": "prediction time",
     "megabytes": "model size",
+    "peak_megabytes": "peak memory",
 }
-_NOT_SHOWN = ("nDCG@1", "PSnDCG", "R", "points_per_second")
+_NOT_SHOWN = ("nDCG@1", "PSnDCG", "R", "points_per_second", "n_parameters")
 
 
 class ComparisonTable:
@@ -68,9 +74,9 @@ class ComparisonTable:
 
     @classmethod
     def main(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
-        """Precision, propensity-scored precision, time and size."""
+        """Precision, propensity-scored precision, time, size and peak memory."""
         metrics = [f"{metric}@{at}" for metric in ("P", "PSP") for at in k]
-        costs = ("train_seconds", "predict_seconds", "megabytes")
+        costs = ("train_seconds", "predict_seconds", "megabytes", "peak_megabytes")
         return cls(names, {**dict(zip(metrics, metrics, strict=True)), **_picked(costs)})
 
     @classmethod
@@ -87,6 +93,11 @@ class ComparisonTable:
     def sets(cls, names: Iterable[str]) -> ComparisonTable:
         """The metrics of the label sets that the methods commit to."""
         return cls(names, SHORT_SET_NAMES)
+
+    @classmethod
+    def classes(cls, names: Iterable[str]) -> ComparisonTable:
+        """The metrics of the class that ranks first, where every point has one."""
+        return cls(names, CLASS_NAMES)
 
     def head(self) -> str:
         """Headings and a rule, without a line break at the end."""
@@ -173,4 +184,4 @@ def _cell_text(measure: str, value: float | None) -> str:
 
 
 def _in_words(metric: str) -> str:
-    return _IN_WORDS.get(metric) or SHORT_SET_NAMES.get(metric) or metric
+    return {**SHORT_SET_NAMES, **CLASS_NAMES, **_IN_WORDS}.get(metric, metric)

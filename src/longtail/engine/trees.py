@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.engine._tree_kernels import add_trees, are_trees
 from longtail.engine.executor import run_threads
 from longtail.errors import InputError, ModelError
-from longtail.mixtures._tree_kernels import add_trees, are_trees
 
 ROWS_BYTES = 2**20  # rows spread out at a time, by a thread
 MOST_ROWS = 64

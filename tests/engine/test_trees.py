@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.engine.trees import Forest, Memory, Tree, joined, parted
 from longtail.errors import InputError, ModelError
-from longtail.mixtures.trees import Forest, Memory, Tree, joined, parted
 
 
 def random_tree(rng, output, n_features, n_nodes):
@@ -123,7 +123,7 @@ def test_other_features_are_refused():
 def test_lightgbm_says_the_same(sparse, leaves):
     """Exactly, also where values lie on thresholds."""
     lightgbm = pytest.importorskip("lightgbm")
-    from longtail.mixtures._growing import Grower, Growth, bins_of
+    from longtail.engine._growing import Grower, Growth, bins_of
 
     rng = np.random.default_rng(leaves)
     X = rng.normal(size=(400, 8))
@@ -152,7 +152,7 @@ def test_lightgbm_says_the_same(sparse, leaves):
 @pytest.mark.parametrize("idle", [[0], [1], [1, 2], [0, 3]])
 def test_steps_without_a_split_do_not_confuse_the_others(idle):
     pytest.importorskip("lightgbm")
-    from longtail.mixtures._growing import Grower, Growth, bins_of
+    from longtail.engine._growing import Grower, Growth, bins_of
 
     rng = np.random.default_rng(8)
     X = sp.csr_array(rng.normal(size=(90, 4)))

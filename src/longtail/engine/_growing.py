@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
+from longtail.engine.trees import Tree
 from longtail.errors import MissingExtraError, ParameterError
-from longtail.mixtures.trees import Tree
 
 FEW_FEATURES = 20  # that a tree may choose from at least, whatever the share
 HALVINGS = 30  # of a step that would raise the objective, before it is given up
@@ -40,16 +40,35 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees are grown; see `BoostedGate` for the meaning of each."""
+    """How trees are grown.
 
-    leaves: int
-    shrinkage: float
-    min_points: int
-    min_curvature: float
-    l2: float
-    max_bins: int
-    feature_share: float
-    random_state: int
+    Attributes
+    ----------
+    leaves : int
+        Leaves of a tree.
+    shrinkage : float
+        Factor on what every tree says.
+    min_points, min_curvature : int, float
+        Points, and sum of second derivatives, that a leaf needs. LightGBM counts the points of a
+        leaf by its share of the second derivatives, so that points of little weight count little.
+    l2 : float
+        Added to the sum of second derivatives of a leaf: small leaves say less.
+    max_bins : int
+        Values of a feature that are told apart.
+    feature_share : float
+        Share of the features, but at least 20, that are drawn for a tree to choose from.
+    random_state : int
+        Seed of that.
+    """
+
+    leaves: int = 5
+    shrinkage: float = 0.1
+    min_points: int = 5
+    min_curvature: float = 1e-3
+    l2: float = 1.0
+    max_bins: int = 63
+    feature_share: float = 0.3
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         check_count(leaves=self.leaves, min_points=self.min_points, max_bins=self.max_bins)
@@ -122,8 +141,9 @@ class Grower:
     """Trees of several outputs on some rows (None: all), step by step.
 
     `place` are whole numbers that tell this grower from all others, for the drawing of features.
-    Making one costs O(columns), as LightGBM lays out its histograms; a step O(rows·columns) an
-    output for dense X, and O(entries) for sparse.
+    A grower holds some 32 bytes a row and output until it is released. Making one costs O(columns),
+    as LightGBM lays out its histograms; a step O(rows·columns) an output for dense X, and
+    O(entries) for sparse.
     """
 
     def __init__(
@@ -144,6 +164,7 @@ class Grower:
         )
         self._said = np.zeros((bins.n_points if rows is None else len(rows), n_outputs))
         self._scales: list[NDArray[np.float64]] = []
+        self._text: str | None = None
 
     def grow(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         """One tree an output; returns what they say of the rows, (n, outputs)."""
@@ -160,18 +181,25 @@ class Grower:
         self.booster.eval_train(feval=listen)
         step = heard[0] - self._said
         self._said = heard[0]
+        self._n_trees = self.booster.num_trees()
         return step
 
     def scale(self, factors: NDArray[np.float64]) -> None:
         """Multiply the trees of the last step by a factor each."""
         # LightGBM drops the trees of a step, but for the first, if none of them has a split.
-        if self.booster.num_trees() > len(self._scales) * self.n_outputs:
+        if self._n_trees > len(self._scales) * self.n_outputs:
             self._scales.append(factors)
+
+    def release(self) -> None:
+        """Give back all memory but that of the trees; there can be no more steps."""
+        self._text = self.booster.model_to_string()
+        del self.booster, self._said
 
     def trees(self, outputs: NDArray[np.int64]) -> list[Tree]:
         """The trees that have a split and a factor above zero, with outputs and columns renamed."""
         trees = []
-        for t, block in enumerate(self.booster.model_to_string().split("\nTree=")[1:]):
+        text = self.booster.model_to_string() if self._text is None else self._text
+        for t, block in enumerate(text.split("\nTree=")[1:]):
             lines = dict(line.partition("=")[::2] for line in block.split("\n"))
             step, output = divmod(t, self.n_outputs)
             if int(lines["num_leaves"]) < 2 or self._scales[step][output] == 0:
@@ -191,22 +219,26 @@ class Grower:
 
 
 def harmless(
-    objective: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    scores: NDArray[np.float64],
-    step: NDArray[np.float64],
+    objective_after: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    before: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Factors on a step, halved from 1 until it does not raise the objective; 0 if none will do.
 
-    The objective takes scores and gives one number for all columns, or one for each.
+    `before` is the objective where the step starts, one number for all outputs or one for each;
+    `objective_after` takes as many factors and gives the same after the step times these.
+
+    Examples
+    --------
+    >>> harmless(lambda factor: (3.0 * factor - 1.0) ** 2, np.ones(1)).tolist()
+    [0.5]
     """
-    before = objective(scores)
     scale = np.ones(len(before))
     for _ in range(HALVINGS):
-        worse = ~(objective(scores + scale * step) <= before)
+        worse = ~(objective_after(scale) <= before)
         if not worse.any():
             return scale
         scale[worse] /= 2.0
-    scale[~(objective(scores + scale * step) <= before)] = 0.0
+    scale[~(objective_after(scale) <= before)] = 0.0
     return scale
 
 
@@ -214,7 +246,7 @@ def _lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError:
-        raise MissingExtraError("Boosted mixtures", package="lightgbm", extra="boost") from None
+        raise MissingExtraError("Boosted trees", package="lightgbm", extra="boost") from None
     return lightgbm
 
 

@@ -1,0 +1,189 @@
+"""What the classifiers through liblinear share: parameters, limits on memory, solved blocks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from longtail._checks import check_count, check_positive
+from longtail._run import Run
+from longtail.base import Explanation, ExtremeClassifier
+from longtail.engine import LinearIndex, index_for
+from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.executor import thread_count
+from longtail.errors import ConvergenceWarning, InputError, ModelError
+from longtail.labels import TailRanking
+from longtail.pairs._liblinear_problems import Column, packed, unpacked
+
+
+class LiblinearClassifier(ExtremeClassifier):
+    """Base of the three; subclasses say in `_fit` which problems there are."""
+
+    C: float
+    tol: float
+    max_iter: int
+    max_memory: float
+    n_jobs: int | None
+
+    weights_: sp.csr_array
+    n_iter_: Any
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_memory: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol, max_memory=self.max_memory)
+        check_count(max_iter=self.max_iter)
+        thread_count(self.n_jobs)
+
+    def _refuse_beyond_memory(self, n_bytes: float, why: str) -> None:
+        if n_bytes > self.max_memory * 2**30:
+            raise InputError(
+                f"{type(self).__name__} would need up to {n_bytes / 2**30:.1f} GB for {why}, above "
+                f"max_memory of {self.max_memory:g} GB; use a method for many classes, such as mrb "
+                "or dismec, select features, or raise max_memory."
+            )
+
+    def _settings(self) -> dict[str, Any]:
+        """Of every `LinearSVC`: l2 penalty, squared hinge, by the dual, and a fixed seed."""
+        return {
+            "C": float(self.C), "tol": float(self.tol), "max_iter": int(self.max_iter),
+            "dual": True, "random_state": 0,
+        }  # fmt: skip
+
+    def _solve_blocks(
+        self,
+        X: sp.csr_array,
+        y: NDArray[Any],
+        blocks: list[Any],
+        solve: Callable[..., list[Column]],
+        total: int,
+        run: Run,
+    ) -> list[Column]:
+        """The solutions of all problems, in order: block by block, in processes, checkpointed."""
+        store, solved = None, {}
+        if run.checkpoint is not None:
+            settings = (type(self).__name__, *self._settings().items())
+            store = Checkpoint(run.checkpoint, fingerprint(X=X, y=y, settings=settings))
+            for number, block in enumerate(blocks):
+                found = unpacked(store.load(number), len(block), X.shape[1])
+                if found is not None:
+                    solved[number] = found
+        done = sum(len(columns) for columns in solved.values())
+        run.report("training", done, total)
+        missing = [number for number in range(len(blocks)) if number not in solved]
+        n_jobs = thread_count(self.n_jobs) if len(missing) > 1 else 1
+        pool = Parallel(n_jobs=n_jobs, return_as="generator")
+        answers: Iterator[list[Column]] = pool(
+            delayed(solve)(X, blocks[number], self._settings()) for number in missing
+        )
+        with closing(answers):  # type: ignore[type-var]
+            for number, columns in zip(missing, answers, strict=True):
+                if store is not None:
+                    store.save(number, packed(columns))
+                solved[number] = columns
+                done += len(columns)
+                run.report("training", done, total)
+        return [column for number in range(len(blocks)) for column in solved[number]]
+
+    def _warn(self, sweeps: NDArray[np.int64], what: str) -> None:
+        left = int((sweeps >= self.max_iter).sum())
+        if left:
+            warnings.warn(
+                f"liblinear ended {left} of {len(sweeps)} {what} at its limit on sweeps; scale the "
+                "features, lower C or raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _check_weights(self, n_columns: int) -> None:
+        weights = getattr(self, "weights_", None)
+        if (
+            not isinstance(weights, sp.csr_array)
+            or weights.shape != (self.n_features_in_ + 1, n_columns)
+            or weights.data.dtype.kind != "f"
+            or not np.isfinite(weights.data).all()
+        ):
+            raise ModelError("The weights of the model do not fit its labels; it was altered.")
+
+    def _explained(
+        self, x: sp.csr_array, column: int, weights: NDArray[np.float64], n: int, names: Any
+    ) -> dict[str, Any]:
+        """The fields of an explanation by linear weights, the bias last."""
+        values, ours = x.data.astype(np.float64), weights[x.indices]
+        parts = values * ours
+        order = np.argsort(-np.abs(parts), kind="stable")
+        order = order[parts[order] != 0][:n]
+        return {
+            "label": self.classes_[column : column + 1].tolist()[0],
+            "score": float(parts.sum() + weights[-1]),
+            "bias": float(weights[-1]),
+            "features": names[x.indices[order]],
+            "values": values[order],
+            "weights": ours[order],
+            "contributions": parts[order],
+        }
+
+
+class MarginClassifier(LiblinearClassifier):
+    """One weight vector a label, `weights_` (D + 1, L); the score is the margin."""
+
+    def _offered(self) -> NDArray[np.int64]:
+        """The columns that may be predicted."""
+        return np.arange(len(self.classes_))
+
+    def _index(self) -> LinearIndex:
+        def make(weights: sp.csr_array) -> LinearIndex:
+            offered = self._offered()
+            whole = len(offered) == weights.shape[1]
+            return LinearIndex(weights if whole else sp.csr_array(weights[:, offered]))
+
+        return index_for(self, self.weights_, make)
+
+    def _spread(self, scores: sp.csr_array) -> sp.csr_array:
+        """Scores of the offered columns as scores of all."""
+        offered, n_labels = self._offered(), len(self.classes_)
+        if len(offered) == n_labels:
+            return scores
+        return sp.csr_array(
+            (scores.data, offered[scores.indices], scores.indptr),
+            shape=(len(scores.indptr) - 1, n_labels),
+        )
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        return self._spread(self._index().topk(X, k, n_jobs=self.n_jobs))
+
+    def _topk_ranked(self, X: sp.csr_array, k: int, ranking: TailRanking) -> sp.csr_array:
+        offsets = np.asarray(ranking.offsets)[self._offered()]
+        ours = TailRanking(ranking.scale, ranking.shift, offsets)
+        return self._spread(self._index().topk(X, k, ranking=ours, n_jobs=self.n_jobs))
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._topk(X, 1)
+
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        weights = self.weights_[:, [column]].toarray().ravel().astype(np.float64)
+        return Explanation(**self._explained(x, column, weights, n, names))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        self._check_weights(len(self.classes_))

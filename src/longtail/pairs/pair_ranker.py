@@ -1,0 +1,487 @@
+"""mRb: thousands of classes ranked by one vector of ten weights.
+
+Joshi, Amini, Partalas, Ralaivola, Usunier & Gaussier, On Binary Reduction of Large-scale Multiclass
+Classification Problems, IDA 2015.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, get_args
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._checks import check_count, check_positive, check_seed
+from longtail._run import Progress, Run
+from longtail._sparse import ranked
+from longtail.base import ExtremeClassifier
+from longtail.engine.checkpoint import fingerprint
+from longtail.engine.executor import thread_count
+from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
+from longtail.pairs._counts import as_counts, unit_of
+from longtail.pairs._new_classes import encode_new_classes, joined_names
+from longtail.pairs._training import Learner, scale_of_scores
+from longtail.pairs.bound import GeneralizationBound, generalization_bound
+from longtail.pairs.explanation import PairExplanation, explain_class
+from longtail.pairs.profiles import ClassProfiles
+from longtail.pairs.similarity import ABSENT, FEATURES, Scorer
+from longtail.pairs.transformed_set import Rivals, TransformedSet
+
+Pairs = Literal["auto", "all", "uniform", "adversarial"]
+MOST_PAIRS = 2**20  # pairs with a shared word up to which "auto" takes all
+FIRST_LABELS = 8  # labels of a row that `predict` looks at before it looks further
+DEFAULT_WEIGHTS = np.array([1.0] * 8 + [-1.0] * 2)  # where there is no pair to learn from
+NEAR = 1e-12  # relative difference of scores that is rounding
+
+_PARTS: WeakKeyDictionary[Any, tuple[Any, Any, ClassProfiles, Scorer]] = WeakKeyDictionary()
+"""Profiles and scorer of each classifier, made from its arrays once."""
+
+
+class PairRanker(ExtremeClassifier):
+    """mRb: one small ranker for all classes, from ten similarities of documents and classes.
+
+    A class is the mega-document of its training documents. Ten similarities between a document and
+    a class (words they share, weighted in eight ways, and the distances to the two nearest
+    documents of the class) are combined by one weight vector, the same for every class, which is
+    learned from pairs: a document with its class against the same document with another class.
+
+    Parameters
+    ----------
+    C : float, optional
+        Weight of the pairs' losses against the penalty ½‖w‖². None: the one of 0.001, 0.01, ...,
+        1000 with the highest share of held-out documents whose class scores highest (of some 10,000
+        at most); of equal ones the smallest.
+    folds : int
+        Folds of documents for that choice.
+    pairs : {"auto", "all", "uniform", "adversarial"}
+        The classes that compete with the true one. "all": every class, exactly. "uniform": of the
+        classes that share a word with the document `n_pairs` at random, weighted so that the
+        objective has the right expectation. "adversarial": the `n_pairs` that score highest, found
+        in rounds, which is another objective. "auto": "all" if at most 1,048,576 pairs share a word
+        (as bounded by the lengths of the words' entries in the index), "uniform" otherwise.
+    n_pairs : int
+        Competing classes for each document and true class; ignored if all compete.
+    leave_one_out : bool
+        Whether a training document is taken out of its own class when its similarities are
+        computed. False is the paper to the letter, and much worse.
+    term_weights : bool
+        Whether X may hold fractions, taken as weights of terms and rounded to a thousandth of their
+        mean or finer. By default they are refused, since most likely X is tf-idf or dense.
+    random_state : int
+        Of folds, pairs and the documents on which the margin is chosen.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    weights_ : array of shape (10,)
+        Weights of the normalised similarities, in the order of `longtail.pairs.FEATURES`.
+    lowest_, range_ : arrays of shape (10,)
+        Least value and range of each similarity on the training set: what 0 and 1 mean.
+    C_ : float
+        The strength that was used.
+    strengths_, accuracy_ : arrays of shape (S,) and (S, folds)
+        What was compared to choose C; empty if it was given. See `choice_table`.
+    pairs_ : str
+        "all", "uniform", "adversarial", or "none" if there was no pair to learn from.
+    n_pairs_ : int
+        Pairs of T(S), those that are merged into one or stand for others included.
+    n_left_out_ : int
+        Pairs of a training document and a class of it that were left out of training, since the
+        class has no other document.
+    margin_ : float
+        By how much a label may trail the best and still be predicted; 0 if every training row has
+        one label.
+    centre_ : float
+        The score halfway between the true and the best other class, in the median.
+    objective_, violation_, gap_ : float
+        Value of the objective, norm of its gradient relative to that at zero, and proven relative
+        distance to the optimum.
+    n_iter_ : int
+        Passes over the pairs, those for the choice of C included.
+    unit_ : float
+        Value in X that counts as one word.
+    profiles_ : dict
+        The training documents and statistics of the collection.
+
+    Notes
+    -----
+    Training: a pass over the pairs takes O(entries of the words in the index of classes and in that
+    of documents) a document; some 15 to 30 passes, whatever the number of classes. Memory: the
+    profiles, which are as large as the training documents, and some blocks of pairs; never n×L.
+    Prediction: as a pass. Every class without a shared word has the same, known score, so the
+    result is exact.
+
+    Examples
+    --------
+    >>> from longtail.pairs import PairRanker
+    >>> X = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 1, 2, 0], [0, 0, 1, 1]] * 3
+    >>> ranker = PairRanker().fit(X, ["sea", "sea", "snow", "snow"] * 3)
+    >>> ranker.predict([[1, 0, 0, 0], [0, 0, 0, 1]]).tolist()
+    ['sea', 'snow']
+    """
+
+    method: ClassVar[str] = "mrb"
+    paper: ClassVar[str] = "Joshi et al. 2015"
+    features: ClassVar[Any] = "counts"
+
+    weights_: NDArray[np.float64]
+    lowest_: NDArray[np.float64]
+    range_: NDArray[np.float64]
+    C_: float
+    strengths_: NDArray[np.float64]
+    accuracy_: NDArray[np.float64]
+    pairs_: str
+    n_pairs_: int
+    n_left_out_: int
+    margin_: float
+    centre_: float
+    objective_: float
+    violation_: float
+    gap_: float
+    n_iter_: int
+    unit_: float
+    profiles_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        C: float | None = None,
+        folds: int = 3,
+        pairs: Pairs = "auto",
+        n_pairs: int = 20,
+        leave_one_out: bool = True,
+        term_weights: bool = False,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.folds = folds
+        self.pairs = pairs
+        self.n_pairs = n_pairs
+        self.leave_one_out = leave_one_out
+        self.term_weights = term_weights
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- training ----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.C is not None:
+            check_positive(C=self.C)
+        check_count(folds=self.folds, n_pairs=self.n_pairs)
+        if self.folds < 2:
+            raise ParameterError(f"folds must be at least 2, not {self.folds!r}.")
+        check_seed(self.random_state)
+        thread_count(self.n_jobs)
+        if self.pairs not in get_args(Pairs):
+            raise ParameterError(
+                f"pairs must be one of {', '.join(get_args(Pairs))}, not {self.pairs!r}."
+            )
+        for name in ("leave_one_out", "term_weights"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ParameterError(f"{name} is True or False, not {getattr(self, name)!r}.")
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self.unit_ = unit_of(X, term_weights=self.term_weights)
+        counts = self._counts(X)
+        profiles = ClassProfiles.of(counts, Y)
+        pairs = TransformedSet(profiles, leave_one_out=bool(self.leave_one_out), n_jobs=self.n_jobs)
+        self.profiles_ = profiles.to_arrays()
+        self.n_pairs_, self.n_left_out_ = pairs.n_pairs, pairs.n_left_out
+        if pairs.n_pairs:
+            self._learn(pairs, counts, Y, run)
+        else:
+            self.lowest_, self.range_ = pairs.normalisation()
+            self._do_without_pairs(pairs.n_classes)
+            run.report("training", 1, 1)
+        self.margin_, self.centre_ = scale_of_scores(
+            pairs,
+            self.weights_ / self.range_,
+            several=bool((np.diff(Y.indptr) > 1).any()),
+            seed=int(self.random_state),
+        )
+        self.centre_ += self._offset
+
+    def _learn(self, pairs: TransformedSet, counts: Any, Y: sp.csr_array, run: Run) -> None:
+        kind: Any = self.pairs
+        if kind == "auto":
+            kind = "all" if pairs.n_met <= MOST_PAIRS else "uniform"
+        seed, identity = int(self.random_state), ""
+        if run.checkpoint is not None:
+            settings = (kind, self.n_pairs, seed, self.C, self.folds, bool(self.leave_one_out))
+            identity = fingerprint(X=counts, Y=Y, settings=settings)
+        learner = Learner(self.C, self.folds, seed, self.n_jobs, identity)
+        found = learner.learn(pairs, Rivals(kind, self.n_pairs, seed), run)
+        self.lowest_, self.range_ = found.lowest, found.width
+        self.weights_, self.C_ = found.weights, found.C
+        self.strengths_, self.accuracy_ = found.strengths, found.accuracy
+        self.objective_, self.violation_, self.gap_ = found.objective, found.violation, found.gap
+        self.n_iter_, self.pairs_ = found.passes, kind
+
+    def _do_without_pairs(self, n_classes: int) -> None:
+        """The fixed weights of a training set that has no pair to learn from."""
+        if n_classes > 1:
+            warnings.warn(
+                "There is no pair to learn from, since no class with a document that another class "
+                "lacks has a second one; all similarities count alike, and distances against. Give "
+                "some classes two documents.",
+                LongtailWarning,
+                stacklevel=5,
+            )
+        self.weights_, self.C_ = DEFAULT_WEIGHTS.copy(), 1.0 if self.C is None else float(self.C)
+        self.strengths_, self.accuracy_ = np.empty(0), np.empty((0, 0))
+        self.objective_ = self.violation_ = self.gap_ = 0.0
+        self.n_iter_, self.pairs_ = 1, "none"
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a strength that was tried: held-out accuracy, on average and fold by fold."""
+        check_is_fitted(self)
+        columns = {f"fold {f + 1}": self.accuracy_[:, f] for f in range(self.accuracy_.shape[1])}
+        mean = self.accuracy_.mean(axis=1) if self.accuracy_.size else np.empty(0)
+        return pl.DataFrame({"C": self.strengths_, "accuracy": mean, **columns})
+
+    def add_classes(self, X: Any, y: Any, *, label_names: Any = None) -> Self:
+        """Know more classes, without training: the weights do not depend on which there are.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+            Documents of the new classes, with the same columns as in `fit`.
+        y : 1-d array, sequence of label collections, or 0/1 matrix of shape (n, M)
+            Their classes, new ones only. Documents without any are passed over.
+        label_names : sequence, optional
+            Names of the columns of a matrix.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        O(documents, old and new), for the index. Scores of the old classes stay as they are, for
+        documents of old words. `n_points_` grows by the new documents.
+
+        Examples
+        --------
+        >>> X = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
+        >>> ranker = PairRanker().fit(X, ["sea", "sea", "snow", "snow"])
+        >>> ranker.add_classes([[0, 0, 0, 3]], ["fog"]).predict([[0, 0, 0, 1]]).tolist()
+        ['fog']
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        counts = self._counts(self._checked(X, reset=False))
+        Y, names = encode_new_classes(y, label_names, known=self.classes_, kind=self.label_kind_)
+        if Y.shape[0] != counts.shape[0]:
+            raise InputError(
+                f"X has {counts.shape[0]} rows, y has {Y.shape[0]}; give both for the same "
+                "documents."
+            )
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        Y = sp.csr_array(Y[labelled])
+        profiles = self._profiles().with_classes(counts[labelled], Y)
+        added = np.bincount(Y.indices, minlength=len(names))
+        self.__dict__.update(
+            profiles_=profiles.to_arrays(),
+            classes_=joined_names(self.classes_, names),
+            label_counts_=np.concatenate([self.label_counts_, added]),
+            n_points_=int(self.n_points_) + len(labelled),
+        )
+        return self
+
+    def add_labels(
+        self,
+        X: Any,
+        Y_new: Any,
+        *,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Self:
+        """`add_classes` under the name that other methods, `Tagger` and `longtail extend` use.
+
+        Since nothing is trained, `checkpoint` and `progress` have nothing to do, and rows without a
+        new label, which other methods learn from, are passed over.
+        """
+        return self.add_classes(X, Y_new, label_names=label_names)
+
+    def drop_labels(self, names: Any) -> Self:
+        """Forget classes; the others, and the statistics of the collection, stay as they are.
+
+        Parameters
+        ----------
+        names : sequence
+            Names from `classes_`.
+
+        Examples
+        --------
+        >>> ranker = PairRanker(C=1.0).fit([[1, 0], [2, 0], [0, 1], [0, 2]], ["a", "a", "b", "b"])
+        >>> ranker.drop_labels(["a"]).classes_.tolist()
+        ['b']
+        """
+        check_is_fitted(self)
+        if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
+            raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
+        keep = np.ones(len(self.classes_), dtype=bool)
+        keep[[self._column(name) for name in names]] = False
+        kept = np.flatnonzero(keep)
+        if not len(kept):
+            raise InputError("That would drop every label of the model; keep at least one.")
+        profiles = self._profiles()
+        fewer = replace(profiles, members=sp.csr_array(profiles.members[:, kept]))
+        self.__dict__.update(
+            profiles_=fewer.to_arrays(),
+            classes_=self.classes_[kept],
+            label_counts_=self.label_counts_[kept],
+        )
+        return self
+
+    # ---- prediction --------------------------------------------------------------------------
+
+    def _counts(self, X: sp.csr_array) -> sp.csr_array:
+        return as_counts(X, self.unit_, term_weights=self.term_weights)
+
+    def _parts(self) -> tuple[ClassProfiles, Scorer]:
+        found = _PARTS.get(self)
+        if found is None or found[0] is not self.profiles_ or found[1] is not self.weights_:
+            profiles = ClassProfiles.from_arrays(self.profiles_)
+            scorer = Scorer(profiles, self.weights_ / self.range_)
+            found = _PARTS[self] = (self.profiles_, self.weights_, profiles, scorer)
+        return found[2], found[3]
+
+    def _profiles(self) -> ClassProfiles:
+        return self._parts()[0]
+
+    @property
+    def _offset(self) -> float:
+        """What the least values of the similarities take from every score."""
+        return -float(self.weights_ @ (self.lowest_ / self.range_))
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        found = self._parts()[1].topk(self._counts(X), k, n_jobs=self.n_jobs)
+        found.data += self._offset
+        return found
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        n_labels = len(self.classes_)
+        nothing = float(ABSENT @ (self.weights_ / self.range_)) + self._offset
+        parts: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
+        rows, k = np.arange(X.shape[0]), min(FIRST_LABELS, n_labels)
+        while len(rows):
+            labels, scores = ranked(self._topk(X[rows], k), k)
+            near = scores >= scores[:, :1] - self.margin_
+            for place in np.flatnonzero((~near[:, -1]) | (k == n_labels)).tolist():
+                shares_word = ~np.isclose(scores[place], nothing, rtol=NEAR, atol=NEAR)
+                taken = near[place] & shares_word & (labels[place] >= 0)
+                parts[int(rows[place])] = (labels[place][taken], scores[place][taken])
+            rows = rows[near[:, -1] & (k < n_labels)]
+            k = min(4 * k, n_labels)
+        ends = np.cumsum([0, *(len(parts[i][0]) for i in range(X.shape[0]))])
+        columns, values = (
+            np.concatenate([np.empty(0), *(parts[i][j] for i in range(X.shape[0]))])
+            for j in range(2)
+        )
+        matrix = sp.csr_array((values, columns.astype(np.int64), ends), (X.shape[0], n_labels))
+        matrix.sort_indices()
+        return matrix
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 2.0, -2.0 * self.centre_
+
+    # ---- why ---------------------------------------------------------------------------------
+
+    def explain(
+        self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
+    ) -> PairExplanation:
+        """Why a class got its score: ten similarities against the runner-up's, and shared words.
+
+        Parameters
+        ----------
+        x : row of shape (1, D) or (D,)
+        label : object, optional
+            A name from `classes_`; by default the class that scores highest.
+        n : int
+            How many words to show.
+        feature_names : sequence, optional
+            The words of the D columns; by default those seen in `fit`, or their numbers.
+        """
+        check_is_fitted(self)
+        if label is None:
+            best = int(ranked(self._topk(self._one_row(x), 1), 1)[0][0, 0])
+            label = self.classes_[best : best + 1].tolist()[0]
+        return super().explain(x, label, n=n, feature_names=feature_names)  # type: ignore[return-value]
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> PairExplanation:
+        return explain_class(
+            self._profiles(), self._counts(x), column, classes=self.classes_, words=names, n=n,
+            weights=self.weights_, lowest=self.lowest_, width=self.range_, unit=self.unit_,
+        )  # fmt: skip
+
+    def generalization_bound(self, X: Any, Y: Any, *, delta: float = 0.05) -> GeneralizationBound:
+        """The paper's Theorem 1; see `longtail.pairs.generalization_bound`.
+
+        Parameters
+        ----------
+        X, Y
+            The training set.
+        delta : float
+            The probability that the bound does not hold.
+        """
+        return generalization_bound(self, X, Y, delta=delta)
+
+    # ---- the machinery -----------------------------------------------------------------------
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
+        try:
+            self._check_parameters()
+        except ParameterError as error:
+            raise ModelError(f"The model's parameters make no sense: {error}") from error
+        for name in ("weights_", "lowest_", "range_"):
+            if not _is_vector(getattr(self, name, None), len(FEATURES)):
+                raise wrong
+        numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
+        if (
+            not (self.range_ > 0).all()
+            or any(
+                not isinstance(value, float) or not np.isfinite(value) for value in numbers.values()
+            )
+            or self.margin_ < 0
+            or self.unit_ <= 0
+        ):
+            raise wrong
+        profiles = self._profiles()
+        if profiles.members.shape[1] != len(self.classes_) or (
+            profiles.documents.shape[1] != self.n_features_in_
+        ):
+            raise wrong
+
+    def __sklearn_tags__(self) -> Tags:
+        """scikit-learn's description: counts only, and nothing to be had from dense points."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _is_vector(value: Any, length: int) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.shape == (length,)
+        and value.dtype == np.float64
+        and bool(np.isfinite(value).all())
+    )

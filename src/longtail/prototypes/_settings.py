@@ -1,0 +1,37 @@
+"""The parameters of training, as one value that is handed around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Learning = Literal["joint", "no-decoder", "fixed-codes"]
+Start = Literal["projections", "pca"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `DeepBinaryPrototypes`, by the same names."""
+
+    n_bits: int = 128
+    ratio: float = 0.1
+    start: Start = "projections"
+    hidden: int | None = None
+    encoder: Any = None
+    decoder: Any = None
+    mu: float = 0.1
+    alpha: float = 0.01
+    tau: float = 1.0
+    learning: Learning = "joint"
+    learning_rate: float = 2e-3
+    batch_size: int = 128
+    steps: int | None = None
+    max_rounds: int = 15
+    warmup: int = 2
+    tol: float = 1e-3
+    n_neighbors: int | None = None
+    threshold: float | None = 0.5
+    validation: float = 0.1
+    device: str = "auto"
+    random_state: int = 0
+    n_jobs: int | None = None

@@ -1,0 +1,162 @@
+"""Networks in training: the encoder that takes sparse rows, the decoder, and modules of one's own.
+
+Each has `parameters()` for the optimiser, `train(bool)`, and `tensors()` for copies of its state.
+torch is imported when one is made, never before.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import ParameterError
+from longtail.prototypes.network import Encoder, OwnEncoder, import_torch
+
+FIRST = 0.14  # size of a hidden unit to begin with; ten times as much learns far more slowly
+DENSE_FROM = 0.2  # share of non-zeros from which a mini-batch is multiplied as a dense matrix
+
+
+class SparseEncoder:
+    """The default encoder: mini-batches of sparse rows enter the first layer as sparse.
+
+    The first layer begins small, with hidden units of size `FIRST` however the features are scaled,
+    so that what it learns soon outweighs what it began with; the second layer's weights begin with
+    variance 1 / hidden.
+    """
+
+    def __init__(self, X: sp.csr_array, hidden: int, n_bits: int, device: Any) -> None:
+        torch = import_torch()
+        n, n_features = X.shape
+        square = float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1)
+        width = FIRST / np.sqrt(square) if square > 0 else 1.0
+        self._dense = X.nnz >= DENSE_FROM * n * n_features
+        self._device = device
+        weights = [
+            torch.randn(n_features, hidden) * width,
+            torch.zeros(hidden),
+            torch.randn(hidden, n_bits) / np.sqrt(hidden),
+            torch.zeros(n_bits),
+        ]
+        self._weights = [w.to(device=device, dtype=torch.float32).requires_grad_() for w in weights]
+
+    def __call__(self, X: sp.csr_array) -> Any:
+        torch = import_torch()
+        first, shift, second, bias = self._weights
+        values = torch.from_numpy(X.data.astype(np.float32)).to(self._device)
+        if self._dense:
+            rows = torch.from_numpy(np.asarray(X.toarray(), dtype=np.float32)).to(self._device)
+            hidden = rows @ first
+        else:
+            hidden = torch.nn.functional.embedding_bag(
+                torch.from_numpy(X.indices.astype(np.int64)).to(self._device),
+                first,
+                torch.from_numpy(X.indptr[:-1].astype(np.int64)).to(self._device),
+                mode="sum",
+                per_sample_weights=values,
+            )
+        return torch.relu(hidden + shift) @ second + bias
+
+    def parameters(self) -> list[Any]:
+        return self._weights
+
+    def train(self, on: bool) -> None:
+        """Nothing in it behaves differently in training."""
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        return {str(i): _copied(w) for i, w in enumerate(self._weights)}
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        torch = import_torch()
+        with torch.no_grad():
+            for i, weight in enumerate(self._weights):
+                weight.copy_(torch.from_numpy(np.array(tensors[str(i)])))
+
+    def frozen(self) -> Encoder:
+        """A copy as it is now, for prediction."""
+        return Encoder.of_weights(*(w.detach().cpu().numpy() for w in self._weights))
+
+
+class Module:
+    """A `torch.nn.Module`, the user's own or the default decoder, copied before it is trained."""
+
+    def __init__(self, module: Any, device: Any) -> None:
+        self.module = copy.deepcopy(module).to(device)
+        self._device = device
+
+    def __call__(self, rows: Any) -> Any:
+        torch = import_torch()
+        if sp.issparse(rows):
+            rows = torch.from_numpy(np.asarray(rows.toarray(), dtype=np.float32))
+        return self.module(rows.to(self._device))
+
+    def parameters(self) -> list[Any]:
+        return [p for p in self.module.parameters() if p.requires_grad]
+
+    def train(self, on: bool) -> None:
+        self.module.train(on)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        return {name: _copied(tensor) for name, tensor in self.module.state_dict().items()}
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        torch = import_torch()
+        self.module.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in tensors.items()})
+
+    def frozen_as(self, n_features: int, n_bits: int) -> OwnEncoder:
+        """A copy as it is now, for prediction."""
+        module = copy.deepcopy(self.module).eval()
+        return OwnEncoder(self.tensors(), n_features, n_bits, module)
+
+
+def make_encoder(X: sp.csr_array, own: Any, hidden: int, n_bits: int, device: Any) -> Any:
+    """The encoder to train, checked."""
+    if own is None:
+        return SparseEncoder(X, hidden, n_bits, device)
+    encoder = Module(_checked_module(own, "encoder"), device)
+    _check_output(encoder, X[: min(2, X.shape[0])], n_bits, "encoder", "n_bits is")
+    return encoder
+
+
+def make_decoder(n_bits: int, own: Any, hidden: int, n_labels: int, device: Any) -> Module:
+    """The decoder to train, checked."""
+    torch = import_torch()
+    if own is None:
+        nn = torch.nn
+        layers = nn.Sequential(nn.Linear(n_bits, hidden), nn.ReLU(), nn.Linear(hidden, n_labels))
+        return Module(layers, device)
+    decoder = Module(_checked_module(own, "decoder"), device)
+    _check_output(decoder, torch.ones(2, n_bits), n_labels, "decoder", "the labels are")
+    return decoder
+
+
+def _checked_module(own: Any, name: str) -> Any:
+    if not isinstance(own, import_torch().nn.Module):
+        raise ParameterError(f"{name} must be a torch.nn.Module or None, not {type(own).__name__}.")
+    return own
+
+
+def _check_output(network: Module, rows: Any, wanted: int, name: str, what: str) -> None:
+    """Try a network on two rows before any work."""
+    torch = import_torch()
+    network.train(False)
+    try:
+        with torch.no_grad():
+            out = network(rows)
+    except Exception as error:
+        raise ParameterError(
+            f"The {name} fails on a mini-batch of shape {tuple(rows.shape)}: "
+            f"{str(error).splitlines()[0] if str(error) else type(error).__name__}."
+        ) from error
+    if tuple(out.shape) != (rows.shape[0], wanted):
+        raise ParameterError(
+            f"The {name} gives an output of shape {tuple(out.shape)} for {rows.shape[0]} rows, but "
+            f"{what} {wanted}; its last layer must have {wanted} outputs."
+        )
+
+
+def _copied(tensor: Any) -> NDArray[Any]:
+    return np.array(tensor.detach().cpu().numpy())

@@ -1,0 +1,147 @@
+"""How much smaller prototypes are than what they stand for: Table 4, with nothing left out.
+
+The paper's table counts the codes alone. A model that predicts also needs the labels of what it
+finds and the network that makes codes, and so those are counted here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+ENTRY = 8  # bytes of a stored value of a sparse matrix of float32, with its column
+LABEL = 4  # bytes of a label number
+REAL = 8  # bytes of a number as the paper counts them
+
+
+@dataclass(frozen=True)
+class Size:
+    """Bytes of one way to keep the training data for prediction."""
+
+    name: str
+    vectors: int
+    labels: int
+    networks: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.vectors + self.labels + self.networks
+
+
+@dataclass(frozen=True)
+class SizeReport:
+    """Bytes of the prototypes beside those of all points, as they are and embedded.
+
+    Attributes
+    ----------
+    prototypes : Size
+        Packed codes, sparse label means, the encoder. The decoder serves training only and is not
+        in the model.
+    points : Size
+        kNN with the sparse rows of X as they are.
+    dense_points : Size
+        kNN as Table 4 counts it: n·D numbers of 8 bytes.
+    embeddings : Size
+        Embeddings of d numbers of 8 bytes a point, as Table 4 counts SLEEC, and a D×d projection.
+    """
+
+    prototypes: Size
+    points: Size
+    dense_points: Size
+    embeddings: Size
+
+    def table(self) -> pl.DataFrame:
+        """One row a way; `times` says how many times the prototypes' bytes that is.
+
+        `vector times` compares codes and vectors alone, as the paper does.
+        """
+        own = self.prototypes
+        ways = (own, self.points, self.dense_points, self.embeddings)
+        return pl.DataFrame(
+            {
+                "what": [way.name for way in ways],
+                "vectors": [way.vectors for way in ways],
+                "labels": [way.labels for way in ways],
+                "networks": [way.networks for way in ways],
+                "total": [way.total for way in ways],
+                "vector times": [way.vectors / own.vectors for way in ways],
+                "times": [way.total / own.total for way in ways],
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for way in (self.prototypes, self.points, self.dense_points, self.embeddings):
+            lines.append(
+                f"{way.name}: {spelled(way.total)} = vectors {spelled(way.vectors)} + labels "
+                f"{spelled(way.labels)} + networks {spelled(way.networks)}"
+            )
+        return "\n".join(lines)
+
+
+def size_report(
+    *,
+    n_points: int,
+    n_features: int,
+    n_values: int,
+    n_point_labels: int,
+    n_prototypes: int,
+    n_bits: int,
+    n_prototype_labels: int,
+    encoder_bytes: int,
+) -> SizeReport:
+    """Count the bytes.
+
+    Parameters
+    ----------
+    n_points, n_features : int
+        Of the training data.
+    n_values, n_point_labels : int
+        Non-zero values of X and of Y.
+    n_prototypes, n_bits, n_prototype_labels : int
+        m, d, and the non-zero values of V.
+    encoder_bytes : int
+        Of the encoder's weights.
+
+    Examples
+    --------
+    >>> report = size_report(
+    ...     n_points=10_737, n_features=500, n_values=200_000, n_point_labels=204_000,
+    ...     n_prototypes=1073, n_bits=128, n_prototype_labels=60_000, encoder_bytes=10_240_000,
+    ... )
+    >>> report.prototypes.vectors, report.dense_points.vectors // report.prototypes.vectors
+    (17168, 2501)
+    """
+    labels = LABEL * n_point_labels + 8 * (n_points + 1)
+    return SizeReport(
+        Size(
+            f"{n_prototypes} binary prototypes",
+            n_prototypes * -(-n_bits // 8),
+            ENTRY * n_prototype_labels + 8 * (n_prototypes + 1),
+            encoder_bytes,
+        ),
+        Size("kNN, sparse rows", ENTRY * n_values + 8 * (n_points + 1), labels, 0),
+        Size("kNN, dense rows", REAL * n_points * n_features, labels, 0),
+        Size(
+            f"embeddings of {n_bits} numbers",
+            REAL * n_points * n_bits,
+            labels,
+            REAL * n_features * n_bits,
+        ),
+    )
+
+
+def spelled(n_bytes: int) -> str:
+    """Bytes in the largest unit that gives at least one.
+
+    Examples
+    --------
+    >>> spelled(17_168), spelled(900)
+    ('16.8 KB', '900 bytes')
+    """
+    for unit, size in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"
