@@ -39,6 +39,9 @@ _SEEDS = (0, 1, 2)
 _SEEDS_OF_LARGEST = (0, 1, 2, 3, 4)
 """Five, the fewest with which a rank sum test can give p < 0.01."""
 
+_MOST = {"OVO": 100, "M-SVM": 1000}
+"""Classes up to which methods that take long beyond are run unless asked for."""
+
 _FOLDER = "wordnet-hypernyms"
 _TEST_SHARE = 0.25
 
@@ -146,6 +149,7 @@ def _trial(n_classes: int) -> Trial:
         make=partial(_sample, n_classes),
         seeds=_SEEDS_OF_LARGEST if n_classes == _LARGEST else _SEEDS,
         n_classes=n_classes,
+        slow=tuple(method for method, most in _MOST.items() if n_classes > most),
     )
 
 
