@@ -88,6 +88,7 @@ def test_the_bound_falls_with_more_documents():
     small, large = (documents(n) for n in (40, 400))
     bounds = [PairRanker(C=1.0).fit(*data).generalization_bound(*data) for data in (small, large)]
     assert bounds[1].confidence < bounds[0].confidence
+    assert bounds[1].total < bounds[0].total
 
 
 def test_it_is_of_all_pairs_also_if_a_sample_was_learned_from():

@@ -99,7 +99,7 @@ class TestTraining:
         exact = PairRanker(C=1.0, pairs="all").fit(X, y)
         sampled = PairRanker(C=1.0, pairs="uniform", n_pairs=3).fit(X, y)
         hardest = PairRanker(C=1.0, pairs="adversarial", n_pairs=2).fit(X, y)
-        assert exact.pairs_, sampled.pairs_ == ("all", "uniform")
+        assert (exact.pairs_, sampled.pairs_) == ("all", "uniform")
         assert not np.array_equal(exact.weights_, sampled.weights_)
         for model in (sampled, hardest):
             assert (model.predict(X) == exact.predict(X)).mean() > 0.9
@@ -159,7 +159,9 @@ class TestInput:
         assert labels.tolist() == [[0, 1, 2]] * 2
         assert len(np.unique(scores)) == 1
         as_sets = PairRanker(C=1.0).fit(X.tocsr(), [[name] for name in y])
-        assert as_sets.predict(unknown) == [(), ()]
+        assert as_sets.predict(unknown) == [("class 0",)] * 2
+        some = PairRanker(C=1.0).fit(X.tocsr(), [[name] for name in y[:-1]] + [[]])
+        assert some.predict(unknown) == [(), ()]
 
     def test_fractions_are_refused_with_the_remedy(self, one_each):
         X, y = one_each
@@ -229,8 +231,8 @@ class TestPrediction:
         assert np.array_equal(model.predict(X), (near & met).astype(int))
         assert ((model.predict(X) * Y).sum() / Y.sum()) > 0.6
 
-    def test_many_labels_near_the_best(self, monkeypatch):
-        monkeypatch.setattr(module, "FIRST_LABELS", 1)
+    def test_blocks_of_rows_change_nothing(self, monkeypatch):
+        monkeypatch.setattr(module, "BLOCK_ROWS", 3)
         X, Y = documents(200, several=True, seed=3)
         model = PairRanker(C=1.0).fit(X, Y)
         few = model.predict(X)
@@ -261,8 +263,7 @@ class TestPrediction:
         X, Y = documents()
         model = PairRanker(C=1.0).fit(X, Y)
         assert model.margin_ == 0.0
-        has_words = np.diff(X.indptr) > 0
-        assert np.array_equal(model.predict(X).sum(axis=1), has_words.astype(int))
+        assert (model.predict(X).sum(axis=1) == 1).all()
 
 
 class TestNewClasses:
@@ -471,3 +472,61 @@ def test_the_examples_of_the_page_run(capsys):
     for number, block in enumerate(blocks):
         exec(compile(block, f"pairs.md, example {number}", "exec"), shared)
     assert "against" in capsys.readouterr().out
+
+
+class TestCommitments:
+    def test_one_class_a_row_gives_one_label_whatever_the_form_of_y(self):
+        X = np.array([[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 1, 0], [0, 2, 0], [0, 1, 0]])
+        Y = np.eye(3, dtype=int)[[0, 0, 1, 1, 2, 2]]  # two classes with the same documents
+        model = PairRanker(C=1.0).fit(X, Y)
+        assert model.one_class_
+        assert model.predict(np.vstack([X, np.zeros((1, 3))])).sum(axis=1).tolist() == [1] * 7
+
+    def test_sets_are_the_labels_within_the_margin_that_share_a_word(self):
+        X, Y = documents(several=True)
+        model = PairRanker(C=1.0).fit(X, Y)
+        assert not model.one_class_
+        predicted = model.predict(X).astype(bool)
+        scores = model.predict_topk(X, Y.shape[1]).toarray()
+        words = X.toarray() > 0
+        shared = words.astype(int) @ (Y.T @ words > 0).astype(int).T > 0
+        near = scores >= scores.max(axis=1, keepdims=True) - model.margin_ - 1e-9
+        assert (predicted == (near & shared)).mean() > 0.999
+
+    def test_sets_need_no_array_of_all_labels(self):
+        import tracemalloc
+
+        n, n_labels = 400, 2000
+        X = sp.csr_array(np.ones((n_labels, 1)))
+        Y = sp.csr_array(np.eye(n_labels)[:, :n_labels])
+        Y = sp.csr_array(sp.vstack([Y, sp.csr_array(np.ones((1, n_labels)))]))
+        X = sp.csr_array(sp.vstack([sp.hstack([X, 0 * X]), sp.csr_array([[0.0, 1.0]])]))
+        model = PairRanker(C=1.0).fit(X, Y)
+        model.predict(X[:2])
+        tracemalloc.start()
+        found = model.predict(sp.csr_array((n, 2)))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found.nnz == 0
+        assert peak < n * n_labels * 8 / 2
+
+    def test_no_label_at_all_is_refused(self):
+        with pytest.raises(InputError, match="No row of Y has a label"):
+            PairRanker().fit(np.ones((4, 2)), np.zeros((4, 3), dtype=int))
+
+    def test_labels_without_documents_have_no_reasons(self):
+        X, y = np.array([[1, 0], [2, 0], [0, 1], [0, 2]]), [0, 0, 1, 1]
+        model = PairRanker(C=1.0).fit(X, np.eye(3, dtype=int)[y])
+        with pytest.raises(InputError, match="has no training document"):
+            model.explain(X[0], 2)
+
+    def test_new_classes_of_unknown_words_are_told(self):
+        X = np.array([[1, 0], [2, 0], [0, 1], [0, 2]])
+        model = PairRanker(C=1.0).fit(X, ["a", "a", "b", "b"])
+        with pytest.warns(LongtailWarning, match="1 of the new classes, such as 'c'"):
+            model.add_classes([[0, 0], [1, 1]], ["c", "d"])
+
+    def test_the_literal_version_chooses_its_strength_on_unseen_documents(self, one_each):
+        X, y = one_each
+        model = PairRanker(leave_one_out=False, folds=2).fit(X, y)
+        assert model.accuracy_.min() < 1.0

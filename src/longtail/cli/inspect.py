@@ -153,7 +153,9 @@ def _inspect_model(path: Path, as_json: bool) -> None:
         "labels": len(model.classes),
         "features": classifier.n_features_in_,
         "training points": n_points,
-        "weights": None if weights is None else weights.nnz,
+        "weights": None
+        if weights is None
+        else int(getattr(weights, "nnz", getattr(weights, "size", 0))),
         "bytes": sum(described.files.values()),
         "format": described.format,
         "parameters": classifier.get_params(deep=False),

@@ -60,6 +60,10 @@ class Block:
     def arrays(self) -> tuple[_Array, _Array, _Array, NDArray[np.int64]]:
         """Rows, signs, weights and folds, those that were left out filled in."""
         n = len(self.rows)
+        if not np.isfinite(self.rows).all():
+            raise InputError("A row of the stream is not finite; leave out NaN and infinity.")
+        if self.signs is not None and not (np.abs(self.signs) == 1).all():
+            raise InputError("The signs of a stream's rows are +1 or -1.")
         return (
             np.ascontiguousarray(self.rows, dtype=np.float64),
             np.ones(n) if self.signs is None else self.signs,

@@ -1,8 +1,8 @@
 """Training on pairs: the strength by cross-validation, the weights, and how far labels may trail.
 
 All strengths and folds share the passes over the transformed set. Folds are of documents; class
-profiles are those of all documents throughout, since leave-one-out takes a document out of its own
-classes anyway, so the features are made once for all folds.
+profiles are those of all documents throughout, and held-out documents are judged by leave-one-out,
+which takes them out of their own classes, so the features are made once for all folds.
 """
 
 from __future__ import annotations
@@ -119,7 +119,10 @@ class Learner:
         if self.C is None and folds >= 2:
             strengths = STRENGTHS
             weights, passes = self._trials(stream, folds, run.part("choosing"))
-            hits, judged = self._judged(pairs, weights / scale[1], fold_of)
+            judge = pairs
+            if not pairs.leave_one_out:  # documents in their own classes would all be right
+                judge = TransformedSet(pairs.profiles, n_jobs=pairs.n_jobs)
+            hits, judged = self._judged(judge, weights / scale[1], fold_of)
             accuracy = hits / np.maximum(judged, 1)
             best = int(hits.sum(axis=1).argmax())  # of equal ones the smallest strength
             C, start = float(strengths[best]), weights[best].mean(axis=0).reshape(1, 1, -1)

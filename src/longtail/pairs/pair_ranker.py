@@ -24,7 +24,7 @@ from longtail._run import Progress, Run
 from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.engine.checkpoint import fingerprint
-from longtail.engine.executor import thread_count
+from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.pairs._counts import as_counts, unit_of
 from longtail.pairs._new_classes import encode_new_classes, joined_names
@@ -32,14 +32,13 @@ from longtail.pairs._training import Learner, scale_of_scores
 from longtail.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.pairs.explanation import PairExplanation, explain_class
 from longtail.pairs.profiles import ClassProfiles
-from longtail.pairs.similarity import ABSENT, FEATURES, Scorer
+from longtail.pairs.similarity import ABSENT, FEATURES, Scorer, similarities
 from longtail.pairs.transformed_set import Rivals, TransformedSet
 
 Pairs = Literal["auto", "all", "uniform", "adversarial"]
 MOST_PAIRS = 2**20  # pairs with a shared word up to which "auto" takes all
-FIRST_LABELS = 8  # labels of a row that `predict` looks at before it looks further
+BLOCK_ROWS = 16  # documents whose similarities `predict` has at a time
 DEFAULT_WEIGHTS = np.array([1.0] * 8 + [-1.0] * 2)  # where there is no pair to learn from
-NEAR = 1e-12  # relative difference of scores that is rounding
 
 _PARTS: WeakKeyDictionary[Any, tuple[Any, Any, ClassProfiles, Scorer]] = WeakKeyDictionary()
 """Profiles and scorer of each classifier, made from its arrays once."""
@@ -100,8 +99,10 @@ class PairRanker(ExtremeClassifier):
         Pairs of a training document and a class of it that were left out of training, since the
         class has no other document.
     margin_ : float
-        By how much a label may trail the best and still be predicted; 0 if every training row has
-        one label.
+        By how much a label may trail the best and still be predicted; 0 if no training row has
+        several labels.
+    one_class_ : bool
+        Whether every training row has exactly one label; then every document gets one.
     centre_ : float
         The score halfway between the true and the best other class, in the median.
     objective_, violation_, gap_ : float
@@ -144,6 +145,7 @@ class PairRanker(ExtremeClassifier):
     pairs_: str
     n_pairs_: int
     n_left_out_: int
+    one_class_: bool
     margin_: float
     centre_: float
     objective_: float
@@ -193,6 +195,9 @@ class PairRanker(ExtremeClassifier):
                 raise ParameterError(f"{name} is True or False, not {getattr(self, name)!r}.")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        if not Y.nnz:
+            raise InputError("No row of Y has a label; PairRanker needs the class of some rows.")
+        self.one_class_ = bool((np.diff(Y.indptr) == 1).all())
         self.unit_ = unit_of(X, term_weights=self.term_weights)
         counts = self._counts(X)
         profiles = ClassProfiles.of(counts, Y)
@@ -292,6 +297,15 @@ class PairRanker(ExtremeClassifier):
         Y = sp.csr_array(Y[labelled])
         profiles = self._profiles().with_classes(counts[labelled], Y)
         added = np.bincount(Y.indices, minlength=len(names))
+        words = np.bincount(Y.indices, np.diff(counts[labelled].indptr)[_rows_of(Y)], len(names))
+        if not words.all():
+            nameless = names[int(words.argmin()) : int(words.argmin()) + 1].tolist()[0]
+            warnings.warn(
+                f"{int((words == 0).sum())} of the new classes, such as {nameless!r}, have no word "
+                "that the features know, so they will not be found; train anew with their texts.",
+                LongtailWarning,
+                stacklevel=2,
+            )
         self.__dict__.update(
             profiles_=profiles.to_arrays(),
             classes_=joined_names(self.classes_, names),
@@ -355,7 +369,7 @@ class PairRanker(ExtremeClassifier):
     def _parts(self) -> tuple[ClassProfiles, Scorer]:
         found = _PARTS.get(self)
         if found is None or found[0] is not self.profiles_ or found[1] is not self.weights_:
-            profiles = ClassProfiles.from_arrays(self.profiles_)
+            profiles = ClassProfiles.from_arrays(self.profiles_, n_classes=len(self.classes_))
             scorer = Scorer(profiles, self.weights_ / self.range_)
             found = _PARTS[self] = (self.profiles_, self.weights_, profiles, scorer)
         return found[2], found[3]
@@ -374,27 +388,29 @@ class PairRanker(ExtremeClassifier):
         return found
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        n_labels = len(self.classes_)
-        nothing = float(ABSENT @ (self.weights_ / self.range_)) + self._offset
-        parts: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
-        rows, k = np.arange(X.shape[0]), min(FIRST_LABELS, n_labels)
-        while len(rows):
-            labels, scores = ranked(self._topk(X[rows], k), k)
-            near = scores >= scores[:, :1] - self.margin_
-            for place in np.flatnonzero((~near[:, -1]) | (k == n_labels)).tolist():
-                shares_word = ~np.isclose(scores[place], nothing, rtol=NEAR, atol=NEAR)
-                taken = near[place] & shares_word & (labels[place] >= 0)
-                parts[int(rows[place])] = (labels[place][taken], scores[place][taken])
-            rows = rows[near[:, -1] & (k < n_labels)]
-            k = min(4 * k, n_labels)
-        ends = np.cumsum([0, *(len(parts[i][0]) for i in range(X.shape[0]))])
-        columns, values = (
-            np.concatenate([np.empty(0), *(parts[i][j] for i in range(X.shape[0]))])
-            for j in range(2)
-        )
-        matrix = sp.csr_array((values, columns.astype(np.int64), ends), (X.shape[0], n_labels))
-        matrix.sort_indices()
-        return matrix
+        if self.one_class_:
+            return self._topk(X, 1)
+        profiles, counts = self._profiles(), self._counts(X)
+        per_unit = self.weights_ / self.range_
+        known = int((self.label_counts_ > 0).sum())
+        found: dict[int, sp.csr_array] = {}
+
+        def near(first: int, stop: NDArray[np.int8]) -> sp.csr_array:
+            met = similarities(profiles, counts[first : first + BLOCK_ROWS])
+            scores = met.values @ per_unit
+            lengths = np.diff(met.indptr)
+            best = np.where(lengths < known, float(ABSENT @ per_unit), -np.inf)
+            rows = np.repeat(np.arange(len(lengths)), lengths)
+            np.maximum.at(best, rows, scores)
+            taken = scores >= best[rows] - self.margin_
+            return sp.csr_array(
+                (scores[taken] + self._offset, (rows[taken], met.classes[taken])),
+                shape=(len(lengths), len(self.classes_)),
+            )
+
+        starts = range(0, max(X.shape[0], 1), BLOCK_ROWS)
+        run_threads(near, starts, n_jobs=self.n_jobs, done=found.__setitem__)
+        return sp.csr_array(sp.vstack([found[first] for first in starts], format="csr"))
 
     def _usual_scale(self) -> tuple[float, float]:
         return 2.0, -2.0 * self.centre_
@@ -425,6 +441,9 @@ class PairRanker(ExtremeClassifier):
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
     ) -> PairExplanation:
+        if not self.label_counts_[column]:
+            name = self.classes_[column : column + 1].tolist()[0]
+            raise InputError(f"{name!r} has no training document, so nothing is known of it.")
         return explain_class(
             self._profiles(), self._counts(x), column, classes=self.classes_, words=names, n=n,
             weights=self.weights_, lowest=self.lowest_, width=self.range_, unit=self.unit_,
@@ -462,6 +481,9 @@ class PairRanker(ExtremeClassifier):
             )
             or self.margin_ < 0
             or self.unit_ <= 0
+            or not isinstance(getattr(self, "one_class_", None), bool)
+            or not np.isfinite(self._offset)
+            or not _fit_each_other(getattr(self, "strengths_", None), getattr(self, "accuracy_", 0))
         ):
             raise wrong
         profiles = self._profiles()
@@ -476,6 +498,21 @@ class PairRanker(ExtremeClassifier):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _rows_of(matrix: sp.csr_array) -> NDArray[np.int64]:
+    """The row of every stored entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _fit_each_other(strengths: Any, accuracy: Any) -> bool:
+    return (
+        isinstance(strengths, np.ndarray)
+        and isinstance(accuracy, np.ndarray)
+        and strengths.ndim == 1
+        and accuracy.ndim == 2
+        and len(strengths) == len(accuracy)
+    )
 
 
 def _is_vector(value: Any, length: int) -> bool:
