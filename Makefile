@@ -9,7 +9,7 @@ PEERS := benchmarks/peers
 
 .PHONY: demo test lint docs wheel clean \
 	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
-	bench-codes bench-codes-size bench-cbm
+	bench-codes bench-codes-size bench-cbm bench-pairs
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -53,6 +53,9 @@ bench-codes-size: $(TEST)
 
 bench-cbm: $(TEST)
 	$(BIN)/python benchmarks/bench_cbm.py $(ARGS)
+
+bench-pairs: $(TEST)
+	$(BIN)/python benchmarks/bench_pairs.py $(ARGS)
 
 wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet build

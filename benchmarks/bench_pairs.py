@@ -1,0 +1,97 @@
+"""mRb as the number of classes grows, and how fast it predicts.
+
+    make bench-pairs
+    python benchmarks/bench_pairs.py --only speed
+
+The paper's table and curves are done by `longtail reproduce mrb`. Here:
+
+- growth: seconds and peak memory of training on the documents of 7,500 WordNet classes, merged at
+  random into 75, 750 and 7,500 classes, so that documents and words stay the same; each in a
+  process of its own. C is fixed, since choosing it costs the same factor everywhere.
+- speed: documents a second at 7,500 classes, two threads, top 5, best of three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longtail.data import TextFeatures
+from longtail.pairs import PairRanker
+from longtail.published import find_paper, read_trial
+from peers.bars import Bars
+
+DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
+REPEATS = 3
+SIZES = (75, 750, 7500)
+
+
+def _documents() -> tuple[Any, Any, Any]:
+    train, test = read_trial(find_paper("mrb").trial("WordNet-7500"), DATA)
+    counts = TextFeatures(sublinear_tf=False, idf=False, norm=None)
+    return counts.fit_transform(train.texts), train.Y.indices, counts.transform(test.texts)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def _grown(size: int) -> tuple[int, float, float, float]:
+    """Entries of the class profiles, seconds, and MB of training before and above."""
+    X, y, _ = _documents()
+    merged = np.random.default_rng(0).integers(size, size=7500) if size < 7500 else np.arange(7500)
+    small = PairRanker(C=1.0, n_jobs=2).fit(X[:500], merged[y[:500]])  # kernels compiled
+    before, began = _peak(), time.perf_counter()
+    model = PairRanker(C=1.0, n_jobs=2).fit(X, merged[y])
+    seconds = time.perf_counter() - began
+    assert small.weights_.shape == model.weights_.shape
+    return model._profiles().index.nnz, seconds, before, _peak() - before
+
+
+def growth() -> None:
+    print(
+        f"\n  {'classes':>8}{'profile entries':>17}{'train s':>9}{'MB before':>11}{'MB above':>10}"
+    )
+    for size in SIZES:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            entries, seconds, before, above = pool.submit(_grown, size).result()
+        print(f"  {size:>8,}{entries:>17,}{seconds:>9.1f}{before:>11.0f}{above:>10.0f}", flush=True)
+
+
+def speed(bars: Bars) -> None:
+    X, y, unseen = _documents()
+    model = PairRanker(C=1.0, n_jobs=2).fit(X, y)
+    model.predict_topk(unseen[:100], 5)
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        model.predict_topk(unseen, 5)
+        times.append(time.perf_counter() - began)
+    rate = unseen.shape[0] / min(times)
+    bars.at_least("7,500 classes, documents a second on two threads", rate, 2000, ".0f")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--only", default="growth,speed")
+    chosen = options.parse_args().only.split(",")
+    if not DATA.is_dir():
+        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    bars = Bars()
+    if "growth" in chosen:
+        growth()
+    if "speed" in chosen:
+        speed(bars)
+    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
+
+
+if __name__ == "__main__":
+    main()
