@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count
 from longtail._sparse import from_ranked, ranked
-from longtail.base import ExtremeClassifier
 from longtail.engine._random_kernels import seeds_of_rows
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError
+from longtail.probabilities import ProbabilityClassifier
 
 LARGEST = 40.0
 """Log-odds beyond which a label counts as certain, so that sums of them stay exact."""
@@ -31,7 +31,7 @@ SET_CELLS = 2**24  # labels of the sets that are listed at a time
 Result = TypeVar("Result")
 
 
-class MarginalClassifier(ExtremeClassifier):
+class MarginalClassifier(ProbabilityClassifier):
     """Base of the classifiers that model the labels of a point together.
 
     Subclasses say in `_sets_of` which label sets a block of points gets, in `_scores_of` the
@@ -79,35 +79,7 @@ class MarginalClassifier(ExtremeClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The marginal probability of each label; the class says how it is found.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller probabilities are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the probabilities of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
-            each row adds up to one.
-        """
-        check_is_fitted(self)
-        if not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        rows = self._checked(X, reset=False)
-        if self.label_kind_ in ("dense", "multiclass"):
-            proba = np.concatenate(
-                self._in_blocks(rows, lambda x, first: expit(self._scores_of(x, first)))
-            )
-            if self.label_kind_ == "multiclass":
-                total = proba.sum(axis=1, keepdims=True)
-                proba /= np.where(total > 0, total, 1.0)
-            return proba
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         lowest = -np.inf if threshold == 0 else float(logit(threshold))
 
         def likely(x: sp.csr_array, first: int) -> sp.csr_array:
@@ -115,7 +87,7 @@ class MarginalClassifier(ExtremeClassifier):
             where = np.nonzero(scores >= lowest)
             return sp.csr_array((expit(scores[where]), where), shape=scores.shape)
 
-        return self._stacked(rows, likely)
+        return self._stacked(X, likely)
 
     @available_if(lambda self: hasattr(self, "_likely_sets"))
     def predict_sets(self, X: Any, n_sets: int = 5) -> list[list[tuple[tuple[Any, ...], float]]]:

@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_seed, is_count
 from longtail._numba import kernel
 from longtail._sparse import from_ranked, ranked
-from longtail.base import Explanation, ExtremeClassifier
+from longtail.base import Explanation
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
+from longtail.probabilities import ProbabilityClassifier
 
 SIZES = (1, 5, 10, 20)
 """Numbers of neighbours that are tried where none is given."""
@@ -407,7 +407,7 @@ class VoteExplanation(Explanation):
 # ---- the classifier --------------------------------------------------------------------------
 
 
-class VotingClassifier(ExtremeClassifier):
+class VotingClassifier(ProbabilityClassifier):
     """Base of the classifiers whose neighbours vote.
 
     Subclasses say in `_neighbours_of` which voters are nearest to a block of points and in
@@ -465,36 +465,12 @@ class VotingClassifier(ExtremeClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return 4.0, -4.0 * self.threshold_  # the slope of log-odds at one half
 
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The share of the neighbours that have each label, ties broken by distance.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller shares are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the shares of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense: all shares. If Y was one class a row: likewise, scaled so that each row
-            adds up to one.
-        """
-        check_is_fitted(self)
-        if isinstance(threshold, bool) or not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        rows = self._checked(X, reset=False)
-        scores = self._stacked(rows, lambda x: self._votes(x)[1])
-        if self.label_kind_ not in ("dense", "multiclass"):
-            likely = kept_from(scores, threshold)
-            likely.data = scores.data[scores.data >= threshold]
-            return likely
-        proba = scores.toarray()
-        if self.label_kind_ == "multiclass":
-            proba /= np.maximum(proba.sum(axis=1, keepdims=True), TIE)
-        return proba
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Shares of the neighbours that have each label, ties broken by distance."""
+        scores = self._stacked(X, lambda x: self._votes(x)[1])
+        likely = kept_from(scores, threshold)
+        likely.data = scores.data[scores.data >= threshold]
+        return likely
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]

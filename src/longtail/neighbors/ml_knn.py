@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_positive
 from longtail._run import Run
@@ -268,35 +267,11 @@ class MLKNN(LazyClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The posterior probability of each label.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller probabilities are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the probabilities of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense: all probabilities, 0 for labels without a training point. If Y was one
-            class a row: likewise, scaled so that each row adds up to one.
-        """
-        check_is_fitted(self)
-        if isinstance(threshold, bool) or not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        dense = self.label_kind_ in ("dense", "multiclass")
-        likely = self._likely(self._checked(X, reset=False), 0.0 if dense else threshold)
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Posterior probabilities; labels without a training point have none."""
+        likely = self._likely(X, threshold)
         likely.data = expit(likely.data)
-        if not dense:
-            return likely
-        proba = likely.toarray()
-        if self.label_kind_ == "multiclass":
-            proba /= proba.sum(axis=1, keepdims=True)
-        return proba
+        return likely
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
-from sklearn.utils.validation import check_is_fitted
 
-from longtail.errors import ParameterError
 from longtail.one_vs_rest._linear import RidgeOneVsRest
+from longtail.probabilities import ProbabilityClassifier
 
 
-class BinaryRelevance(RidgeOneVsRest):
+class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
     """One-vs-rest logistic regression.
 
     For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
@@ -80,36 +79,7 @@ class BinaryRelevance(RidgeOneVsRest):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The probability of each label, each by its own logistic regression.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        threshold : float
-            Smaller probabilities are left out of a sparse answer.
-
-        Returns
-        -------
-        csr_array of shape (n, L)
-            If Y was sparse or names: the probabilities of at least `threshold`.
-        array of shape (n, L)
-            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
-            each row adds up to one.
-        """
-        check_is_fitted(self)
-        if not 0 <= threshold < 1:
-            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
-        rows = self._checked(X, reset=False)
-        dense = self.label_kind_ in ("dense", "multiclass")
-        lowest = -np.inf if dense or threshold == 0 else float(logit(threshold))
-        scores = self._index().scores_above(rows, lowest, n_jobs=self.n_jobs)
-        if not dense:
-            return sp.csr_array(
-                (expit(scores.data), scores.indices, scores.indptr), shape=scores.shape
-            )
-        proba = expit(scores.data).reshape(scores.shape)
-        if self.label_kind_ == "multiclass":
-            total = proba.sum(axis=1, keepdims=True)
-            proba /= np.where(total > 0, total, 1.0)
-        return proba
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        lowest = -np.inf if threshold == 0 else float(logit(threshold))
+        scores = self._index().scores_above(X, lowest, n_jobs=self.n_jobs)
+        return sp.csr_array((expit(scores.data), scores.indices, scores.indptr), shape=scores.shape)

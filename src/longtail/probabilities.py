@@ -1,0 +1,52 @@
+"""Classifiers whose numbers are probabilities: one `predict_proba` for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.base import ExtremeClassifier
+from longtail.errors import ParameterError
+
+
+class ProbabilityClassifier(ExtremeClassifier):
+    """Base of the classifiers with a probability for each label.
+
+    Subclasses give them in `_probabilities`; their own documentation says what they mean.
+    """
+
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Those of at least `threshold`, (n, L); with 0, of every label that has one."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
+        """The probability of each label; the class says how it is found.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        threshold : float
+            Smaller probabilities are left out of a sparse answer.
+
+        Returns
+        -------
+        csr_array of shape (n, L)
+            If Y was sparse or names: the probabilities of at least `threshold`.
+        array of shape (n, L)
+            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
+            each row adds up to one.
+        """
+        check_is_fitted(self)
+        if isinstance(threshold, bool) or not 0 <= threshold < 1:
+            raise ParameterError(f"threshold must lie between 0 and 1, not {threshold!r}.")
+        rows = self._checked(X, reset=False)
+        if self.label_kind_ not in ("dense", "multiclass"):
+            return self._probabilities(rows, threshold)
+        proba = self._probabilities(rows, 0.0).toarray()
+        if self.label_kind_ == "multiclass":
+            total = proba.sum(axis=1, keepdims=True)
+            proba /= np.where(total > 0, total, 1.0)
+        return proba
