@@ -127,7 +127,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     Subclasses set `method`, the name at the command line, and `paper`, where the method comes
     from, and implement the four methods with a leading underscore that raise `NotImplementedError`.
     `features` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf or
-    rows of unit length, or "counts", raw term counts.
+    rows of unit length, or "counts", raw term counts. `kept_data` names the learned attributes that
+    are training data themselves, which are not counted as parameters.
 
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
@@ -138,6 +139,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     method: ClassVar[str] = ""
     paper: ClassVar[str] = ""
     features: ClassVar[Literal["scaled", "counts"]] = "scaled"
+    kept_data: ClassVar[tuple[str, ...]] = ()
 
     classes_: NDArray[Any]
     label_kind_: str

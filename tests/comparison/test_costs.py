@@ -14,10 +14,10 @@ from longtail.comparison import (
     PeakMemory,
     Result,
     compare,
+    count_parameters,
     mean_result,
     memory,
     prepare,
-    stored_numbers,
     train_method,
 )
 from longtail.data import make_longtail
@@ -112,27 +112,37 @@ def test_a_comparison_shows_who_needs_more():
     assert found.to_dict()["results"][0]["peak_bytes"] == found["hungry"].peak_bytes
 
 
-class TestStoredNumbers:
+class TestParameters:
     def test_sparse_ones_count_their_entries(self):
         X = np.array([[2.0, 0, 1], [0, 3, 0]])
         model = CountsOnly().fit(X, ["a", "b"])
         assert model.weights_.nnz == 3
-        assert stored_numbers(model) == 3 + X.size
+        assert count_parameters(model) == 3 + X.size
 
     def test_nested_values_and_names(self):
         model = CountsOnly().fit(np.eye(2), ["a", "b"])
-        usual = stored_numbers(model)
+        usual = count_parameters(model)
         model.parts_ = {"a": [np.zeros((2, 3)), (np.arange(4), "text")], "b": np.array(["x", "y"])}
         model.matrix_ = sp.csc_array(np.eye(5))
-        assert stored_numbers(model) == usual + 6 + 4 + 5
+        assert count_parameters(model) == usual + 6 + 4 + 5
         model.inner_ = CountsOnly().fit(np.eye(3), ["a", "b", "c"])
-        assert stored_numbers(model) == usual + 15 + stored_numbers(model.inner_)
+        assert count_parameters(model) == usual + 15 + count_parameters(model.inner_)
+
+    def test_training_data_and_records_are_none(self):
+        model = CountsOnly().fit(np.eye(2), ["a", "b"])
+        usual = count_parameters(model)
+        model.objective_ = np.zeros(7)
+        assert count_parameters(model) == usual
+        model.points_ = np.zeros(7)
+        assert count_parameters(model) == usual + 7
+        model.kept_data = ("points_",)
+        assert count_parameters(model) == usual
 
     def test_results_have_it(self):
         train, test = make_longtail(200, 100, 20, random_state=0).split(random_state=0)
         trained = train_method(prepare(train, test), DiSMEC())
         found = compare(train, test, [DiSMEC()])["dismec"]
-        assert found.n_parameters == stored_numbers(trained.model)
+        assert found.n_parameters == count_parameters(trained.model)
         assert found.to_dict()["n_parameters"] == found.n_parameters
 
 

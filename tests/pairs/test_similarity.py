@@ -174,6 +174,21 @@ def test_matrices_that_do_not_fit_are_refused():
             class_scores(profiles, sp.csr_array(counts), np.ones(10), 1)
 
 
+def test_features_do_not_depend_on_the_unit_that_is_counted_in():
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(0, 4, size=(30, 12)), np.eye(5, dtype=int)[rng.integers(0, 5, size=30)]
+    words = ClassProfiles.of(sp.csr_array(X), sp.csr_array(Y))
+    parts = ClassProfiles.of(sp.csr_array(1024 * X), sp.csr_array(Y), unit=1 / 1024)
+    for own in (None, sp.csr_array(Y)):
+        found = similarities(words, sp.csr_array(X), own=own)
+        same = similarities(parts, sp.csr_array(1024 * X), own=own)
+        assert np.array_equal(found.classes, same.classes)
+        assert np.allclose(found.values, same.values, rtol=1e-12)
+    weights = rng.normal(size=10)
+    best = class_scores(words, sp.csr_array(X), weights, 3).toarray()
+    assert np.allclose(class_scores(parts, sp.csr_array(1024 * X), weights, 3).toarray(), best)
+
+
 def test_tables_go_with_their_profiles():
     profiles = profiles_of(np.eye(3, dtype=int), np.ones((3, 1), dtype=int))
     similarities(profiles, sp.csr_array((1, 3)))

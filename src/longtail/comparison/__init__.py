@@ -11,7 +11,7 @@ from longtail.comparison.running import (
     train_method,
     try_method,
 )
-from longtail.comparison.size import stored_numbers
+from longtail.comparison.size import count_parameters
 
 __all__ = [
     "Comparison",
@@ -22,11 +22,11 @@ __all__ = [
     "Setup",
     "Trained",
     "compare",
+    "count_parameters",
     "mean_result",
     "measured",
     "prepare",
     "saved_size",
-    "stored_numbers",
     "train_method",
     "try_method",
 ]

@@ -48,7 +48,7 @@ class Result:
     peak_bytes : int or None
         Peak memory of `fit` above what was there before; None where it cannot be measured.
     n_parameters : int or None
-        Numbers that the model holds; see `stored_numbers`.
+        Numbers that the model has learned; see `count_parameters`.
     failure : str or None
         Why there is no result, in one sentence.
     """

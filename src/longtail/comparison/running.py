@@ -23,7 +23,7 @@ from longtail.base import ExtremeClassifier, check_tail
 from longtail.comparison.memory import PeakMemory
 from longtail.comparison.problem import Problem, Transformer, prepare
 from longtail.comparison.results import Comparison, Result, Setup
-from longtail.comparison.size import stored_numbers
+from longtail.comparison.size import count_parameters
 from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, ParameterError
 from longtail.labels import encode_labels, names_to_matrix
@@ -339,7 +339,7 @@ def measured(
         predict_seconds=seconds,
         test_points=problem.n_test_points,
         peak_bytes=trained.peak_bytes,
-        n_parameters=stored_numbers(model),
+        n_parameters=count_parameters(model),
     )
 
 

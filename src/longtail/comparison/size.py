@@ -1,4 +1,4 @@
-"""How many numbers a fitted model holds."""
+"""How many parameters a fitted model has."""
 
 from __future__ import annotations
 
@@ -9,14 +9,23 @@ import scipy.sparse as sp
 
 from longtail.base import ExtremeClassifier
 
-_OF_EVERY_CLASSIFIER = ("classes_", "label_counts_", "calibration_")
+_OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
+_RECORDS = frozenset(
+    {
+        "objective_", "violation_", "gap_", "n_iter_",  # of the engine
+        "bound_", "loss_", "cv_results_", "strengths_", "accuracy_",  # of rounds and choices
+        "tried_neighbors_", "tried_f1_", "validation_f1_", "flipped_bits_",
+        "true_positives_", "false_positives_",
+    }
+)  # fmt: skip
+"""What methods write down of their training; no prediction depends on it."""
 
 
-def stored_numbers(model: ExtremeClassifier) -> int:
-    """Numbers in the arrays that a model is saved with; of sparse ones the stored entries.
+def count_parameters(model: ExtremeClassifier) -> int:
+    """Numbers that a model has learned; of sparse arrays the stored entries.
 
-    What every classifier keeps of its labels (names, numbers of training points, calibration) is
-    not counted, nor are names of any kind; what a method records of its training is.
+    Not counted are training data that a method keeps (`ExtremeClassifier.kept_data`), what it
+    records of its training, what every classifier keeps of its labels, and names of any kind.
 
     Parameters
     ----------
@@ -27,13 +36,16 @@ def stored_numbers(model: ExtremeClassifier) -> int:
     --------
     >>> from longtail import DiSMEC
     >>> model = DiSMEC().fit([[0, 1], [1, 0]], ["sea", "snow"])
-    >>> stored_numbers(model) - model.weights_.nnz  # objective, gap and iterations of two labels
-    6
+    >>> count_parameters(model) - model.weights_.nnz
+    0
+    >>> from longtail.pairs import PairRanker
+    >>> model = PairRanker(C=1.0).fit([[0, 1], [0, 2], [1, 0], [3, 0]], ["a", "a", "b", "b"])
+    >>> count_parameters(model)  # ten weights, and the least value and range of ten similarities
+    30
     """
+    aside = _OF_EVERY_CLASSIFIER | _RECORDS | set(model.kept_data)
     learned = model._to_state()["learned"]
-    return sum(
-        _numbers(value) for name, value in learned.items() if name not in _OF_EVERY_CLASSIFIER
-    )
+    return sum(_numbers(value) for name, value in learned.items() if name not in aside)
 
 
 def _numbers(value: Any) -> int:
@@ -46,7 +58,7 @@ def _numbers(value: Any) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_numbers, value))
     if isinstance(value, ExtremeClassifier):
-        return stored_numbers(value)
+        return count_parameters(value)
     if hasattr(value, "_to_state"):
         state = value._to_state()
         return _numbers({name: each for name, each in state.items() if name != "parameters"})

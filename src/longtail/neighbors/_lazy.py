@@ -7,7 +7,7 @@ deep enough that what is left of it without any one fold still has the neighbour
 from __future__ import annotations
 
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,6 +36,8 @@ class LazyClassifier(VotingClassifier):
     Subclasses store `n_neighbors`, `threshold`, `metric`, `random_state` and `n_jobs`, and call
     `_keep_points` in `_fit`.
     """
+
+    kept_data: ClassVar[tuple[str, ...]] = ("points_", "labels_")
 
     metric: Literal["euclidean", "cosine"]
 

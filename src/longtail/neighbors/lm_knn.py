@@ -143,6 +143,7 @@ class LMKNN(VotingClassifier):
 
     method: ClassVar[str] = "lm-knn"
     paper: ClassVar[str] = "Liu & Tsang 2015"
+    kept_data: ClassVar[tuple[str, ...]] = ("embedded_", "labels_")
 
     weights_: NDArray[np.float32]
     embedded_: NDArray[np.float32]

@@ -26,25 +26,28 @@ from longtail.pairs._neighbour_kernels import (
     distance,
     unit_weights,
 )
+from longtail.pairs._similarity_kernels import word_in_class
 
 MARGIN = 1e-9  # of a cosine: far more than the rounding of a sum of products
 LOOSE = 0.6  # share of frequent words in a document from which bounding is not worth it
 
 
 @kernel
-def score_postings(indptr, classes, counts, lengths, idf, rarity, log_rarity, weights, out):
+def score_postings(indptr, classes, counts, unit, lengths, idf, rarity, log_rarity, weights, out):
     """Weighted sum of features 1 to 8 of every posting. O(nnz)."""
     for t in range(indptr.shape[0] - 1):
         of_word = weights[1] * log_rarity[t] + weights[2] * idf[t] + weights[7]
         for q in range(indptr[t], indptr[t + 1]):
-            share = counts[q] / lengths[classes[q]]
+            one, four, five, six, seven = word_in_class(
+                counts[q], unit, lengths[classes[q]], idf[t], rarity[t]
+            )
             out[q] = (
                 of_word
-                + weights[0] * np.log1p(counts[q])
-                + weights[3] * (share * idf[t])
-                + weights[4] * np.log1p(share)
-                + weights[5] * np.log1p(share * idf[t])
-                + weights[6] * np.log1p(share * rarity[t])
+                + weights[0] * one
+                + weights[3] * four
+                + weights[4] * five
+                + weights[5] * six
+                + weights[6] * seven
             )
 
 

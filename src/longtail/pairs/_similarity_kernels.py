@@ -11,15 +11,19 @@ import numpy as np
 from longtail._numba import kernel, unsigned
 from longtail.pairs._neighbour_kernels import add_neighbours, distance, unit_weights
 
+OF_CLASS = (0, 3, 4, 5, 6)  # columns of the features that `word_in_class` gives
 SCAN = 16  # of L / SCAN classes on, looking at all in order is cheaper than sorting
 
 
 @kernel
-def word_in_class(count, length, idf, rarity):
-    """Features 1, 4, 5, 6 and 7 of a single word: what depends on the class."""
+def word_in_class(count, unit, length, idf, rarity):
+    """Features 1, 4, 5, 6 and 7 of a single word: what depends on the class.
+
+    `unit` is what a count of one stands for; only feature 1 is no matter of shares.
+    """
     share = count / length
     return (
-        np.log1p(count),
+        np.log1p(count * unit),
         share * idf,
         np.log1p(share),
         np.log1p(share * idf),
@@ -28,12 +32,12 @@ def word_in_class(count, length, idf, rarity):
 
 
 @kernel
-def fill_table(indptr, classes, counts, lengths, idf, rarity, table):
+def fill_table(indptr, classes, counts, unit, lengths, idf, rarity, table):
     """`word_in_class` of all postings. O(nnz)."""
     for t in range(indptr.shape[0] - 1):
         for q in range(indptr[t], indptr[t + 1]):
             one, four, five, six, seven = word_in_class(
-                counts[q], lengths[classes[q]], idf[t], rarity[t]
+                counts[q], unit, lengths[classes[q]], idf[t], rarity[t]
             )
             table[q, 0] = one
             table[q, 1] = four
@@ -57,8 +61,8 @@ def _add(total, c, log_rarity, idf, one, four, five, six, seven):
 
 @kernel
 def _add_words(
-    words, indptr, classes, counts, table, lengths, idf, rarity, log_rarity, total, met, listed,
-    size,
+    words, indptr, classes, counts, table, unit, lengths, idf, rarity, log_rarity, total, met,
+    listed, size,
 ):  # fmt: skip
     """Add up features 1 to 8 of every class that has one of the words. O(postings)."""
     for p in range(words.shape[0]):
@@ -75,14 +79,16 @@ def _add_words(
                     table[q, 3], table[q, 4],
                 )  # fmt: skip
             else:
-                one, four, five, six, seven = word_in_class(counts[q], lengths[c], idf_t, rarity_t)
+                one, four, five, six, seven = word_in_class(
+                    counts[q], unit, lengths[c], idf_t, rarity_t
+                )
                 _add(total, c, log_rarity_t, idf_t, one, four, five, six, seven)
     return size
 
 
 @kernel
 def _without_own_words(
-    words, values, label, indptr, classes, counts, lengths, idf, rarity, log_rarity, total
+    words, values, label, indptr, classes, counts, unit, lengths, idf, rarity, log_rarity, total
 ):
     """Features 1 to 8 of a class that the document is taken out of. O(words·log L)."""
     total[label] = 0.0
@@ -98,7 +104,7 @@ def _without_own_words(
         count = counts[q] - values[p]
         if count <= 0 or length <= 0:
             continue
-        one, four, five, six, seven = word_in_class(count, length, idf[t], rarity[t])
+        one, four, five, six, seven = word_in_class(count, unit, length, idf[t], rarity[t])
         _add(total, label, log_rarity[t], idf[t], one, four, five, six, seven)
 
 
@@ -118,7 +124,7 @@ def in_ascending_order(met, listed, size):
 @kernel
 def pair_rows(
     x_indptr, x_words, x_values, own_indptr, own_classes, left_out,
-    indptr, classes, counts, table, lengths, idf, rarity, log_rarity,
+    indptr, classes, counts, table, unit, lengths, idf, rarity, log_rarity,
     d_indptr, d_places, d_weights, s_indptr, s_places, m_indptr, m_classes,
     total, met, listed, cosines, near, first, second,
     out_indptr, out_classes, out_values,
@@ -139,13 +145,13 @@ def pair_rows(
             listed[size] = own[r]
             size += 1
         size = _add_words(
-            words, indptr, classes, counts, table, lengths, idf, rarity, log_rarity, total, met,
-            listed, size,
+            words, indptr, classes, counts, table, unit, lengths, idf, rarity, log_rarity, total,
+            met, listed, size,
         )  # fmt: skip
         for r in range(own.shape[0]):
             _without_own_words(
-                words, values, own[r], indptr, classes, counts, lengths, idf, rarity, log_rarity,
-                total,
+                words, values, own[r], indptr, classes, counts, unit, lengths, idf, rarity,
+                log_rarity, total,
             )  # fmt: skip
         in_ascending_order(met, listed, size)
         weights = unit_weights(words, values, idf)

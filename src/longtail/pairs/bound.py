@@ -130,7 +130,9 @@ def generalization_bound(
     members = encode_labels(Y, label_names=model.classes_.tolist()).matrix
     _check_training_set(model, counts.shape[0], members)
     pairs = TransformedSet(
-        ClassProfiles.of(counts, members), leave_one_out=model.leave_one_out, keep_lone=True
+        ClassProfiles.of(counts, members, unit=model.unit_),
+        leave_one_out=model.leave_one_out,
+        keep_lone=True,
     )
     n_classes = pairs.n_classes
     if n_classes < 2:

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.base import Explanation
+from longtail.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.pairs.profiles import ClassProfiles
-from longtail.pairs.similarity import ABSENT, FEATURES, Similarities, similarities
+from longtail.pairs.similarity import ABSENT, FEATURES, Similarities, arrays_of, similarities
 
 SUMS = 8  # of the ten features, those that are sums over shared words
 SHOWN = 3  # similarities that a line of text names
@@ -192,21 +193,13 @@ def word_parts(profiles: ClassProfiles, words: NDArray[Any], column: int) -> NDA
     >>> word_parts(profiles, np.array([0, 2]), 0).round(2).tolist()
     [[1.1, 1.1, 0.69, 0.46, 0.51, 0.38, 0.85, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    counts = sp.csc_array(profiles.index[words])[:, [column]].toarray().ravel()
-    shared = counts > 0
-    share = counts / max(profiles.lengths[column], 1.0)
-    rarity = profiles.collection_length / np.maximum(profiles.totals[words], 1.0)
-    idf = profiles.inverse_frequencies[words]
-    parts = np.column_stack(
-        [
-            np.log1p(counts),
-            np.log1p(rarity),
-            idf,
-            share * idf,
-            np.log1p(share),
-            np.log1p(share * idf),
-            np.log1p(share * rarity),
-            np.ones(len(words)),
-        ]
-    )
-    return parts * shared[:, None]
+    indptr, places, counts = arrays_of(sp.csr_array(profiles.index[words][:, [column]]))
+    idf, rarity = profiles.inverse_frequencies[words], profiles.rarities[words]
+    of_class = np.empty((len(counts), len(OF_CLASS)))
+    length = profiles.lengths[column : column + 1]
+    fill_table(indptr, places, counts, profiles.unit, length, idf, rarity, of_class)
+    shared = np.flatnonzero(np.diff(indptr))
+    parts = np.zeros((len(words), SUMS))
+    parts[shared, 1], parts[shared, 2], parts[shared, 7] = np.log1p(rarity)[shared], idf[shared], 1
+    parts[shared[:, None], OF_CLASS] = of_class
+    return parts

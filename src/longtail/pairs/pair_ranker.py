@@ -135,6 +135,7 @@ class PairRanker(ExtremeClassifier):
     method: ClassVar[str] = "mrb"
     paper: ClassVar[str] = "Joshi et al. 2015"
     features: ClassVar[Any] = "counts"
+    kept_data: ClassVar[tuple[str, ...]] = ("profiles_",)
 
     weights_: NDArray[np.float64]
     lowest_: NDArray[np.float64]
@@ -200,7 +201,7 @@ class PairRanker(ExtremeClassifier):
         self.one_class_ = bool((np.diff(Y.indptr) == 1).all())
         self.unit_ = unit_of(X, term_weights=self.term_weights)
         counts = self._counts(X)
-        profiles = ClassProfiles.of(counts, Y)
+        profiles = ClassProfiles.of(counts, Y, unit=self.unit_)
         pairs = TransformedSet(profiles, leave_one_out=bool(self.leave_one_out), n_jobs=self.n_jobs)
         self.profiles_ = profiles.to_arrays()
         self.n_pairs_, self.n_left_out_ = pairs.n_pairs, pairs.n_left_out
@@ -369,7 +370,9 @@ class PairRanker(ExtremeClassifier):
     def _parts(self) -> tuple[ClassProfiles, Scorer]:
         found = _PARTS.get(self)
         if found is None or found[0] is not self.profiles_ or found[1] is not self.weights_:
-            profiles = ClassProfiles.from_arrays(self.profiles_, n_classes=len(self.classes_))
+            profiles = ClassProfiles.from_arrays(
+                self.profiles_, n_classes=len(self.classes_), unit=self.unit_
+            )
             scorer = Scorer(profiles, self.weights_ / self.range_)
             found = _PARTS[self] = (self.profiles_, self.weights_, profiles, scorer)
         return found[2], found[3]

@@ -44,6 +44,8 @@ class ClassProfiles:
         them, those of classes that were added later.
     members : csr_array of shape (n, L)
         Ones: the classes of each document, any number.
+    unit : float
+        What a count of one stands for: 1 for words, less for weights of terms in small units.
 
     Notes
     -----
@@ -70,9 +72,10 @@ class ClassProfiles:
     collection_length: float
     documents: sp.csr_array
     members: sp.csr_array
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, X: Any, Y: Any) -> Self:
+    def of(cls, X: Any, Y: Any, *, unit: float = 1.0) -> Self:
         """Profiles of the classes of a collection of documents.
 
         Parameters
@@ -82,6 +85,8 @@ class ClassProfiles:
         Y : sparse matrix of shape (m, L)
             Ones: the classes of each document. A class may be without documents, and a document
             without classes; it then counts in the statistics of the collection only.
+        unit : float
+            What a count of one stands for.
 
         Notes
         -----
@@ -93,7 +98,7 @@ class ClassProfiles:
             raise InputError("There are no documents; class profiles need at least one.")
         totals, frequencies = _statistics(documents)
         return cls._made(
-            totals, frequencies, documents.shape[0], float(totals.sum()), documents, members
+            totals, frequencies, documents.shape[0], float(totals.sum()), documents, members, unit
         )
 
     def with_classes(self, X: Any, Y_new: Any) -> Self:
@@ -130,6 +135,7 @@ class ClassProfiles:
             self.collection_length,
             sp.csr_array(sp.vstack([self.documents, documents], format="csr")),
             sp.csr_array(sp.block_diag([self.members, members], format="csr")),
+            self.unit,
         )
 
     @property
@@ -141,6 +147,11 @@ class ClassProfiles:
         """
         share = self.n_documents / np.maximum(self.frequencies, 1)
         return np.where(self.frequencies > 0, np.log(np.maximum(share, 1.0)), 0.0)
+
+    @property
+    def rarities(self) -> NDArray[np.float64]:
+        """l_S / S_t of each word, shape (D,)."""
+        return self.collection_length / np.maximum(self.totals, 1.0)
 
     def to_arrays(self) -> dict[str, Any]:
         """What a model folder keeps; index and lengths are reckoned again from the documents."""
@@ -154,7 +165,7 @@ class ClassProfiles:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Any, *, n_classes: int | None = None) -> Self:
+    def from_arrays(cls, arrays: Any, *, n_classes: int | None = None, unit: float = 1.0) -> Self:
         """The inverse of `to_arrays`; anything that is no such profiles is refused.
 
         Parameters
@@ -162,6 +173,8 @@ class ClassProfiles:
         arrays : dict
         n_classes : int, optional
             What L must be; looked at before anything of that size is made.
+        unit : float
+            What a count of one stands for.
 
         Notes
         -----
@@ -177,7 +190,7 @@ class ClassProfiles:
             ...
         longtail.errors.ModelError: The class profiles of the model are incomplete; it was altered.
         """
-        names = set(ClassProfiles.__annotations__) - {"index", "lengths"}
+        names = set(ClassProfiles.__annotations__) - {"index", "lengths", "unit"}
         if not isinstance(arrays, dict) or set(arrays) != names:
             raise ModelError("The class profiles of the model are incomplete; it was altered.")
         documents, members = arrays["documents"], arrays["members"]
@@ -219,6 +232,7 @@ class ClassProfiles:
             length,
             as_csr(documents, np.float64),
             as_csr(members, np.float64),
+            unit,
         )
 
     @classmethod
@@ -230,6 +244,7 @@ class ClassProfiles:
         collection_length: float,
         documents: sp.csr_array,
         members: sp.csr_array,
+        unit: float,
     ) -> Self:
         index = as_csr((documents.T @ members).tocsr())
         lengths = members.T @ np.asarray(documents.sum(axis=1)).ravel()
@@ -242,6 +257,7 @@ class ClassProfiles:
             collection_length=collection_length,
             documents=documents,
             members=members,
+            unit=unit,
         )
 
 

@@ -140,7 +140,7 @@ def similarities(
     model = (*tables.classes, *tables.neighbours)
     with tables.scratch() as scratch:
         rest = (*model, *scratch, indptr, classes, values)
-        pair_rows(*_arrays_of(counts), *_arrays_of(own)[:2], left_out, *rest)
+        pair_rows(*arrays_of(counts), *arrays_of(own)[:2], left_out, *rest)
     end = indptr[-1]
     if 2 * end < room:
         return Similarities(indptr, classes[:end].copy(), values[:end].copy(), ABSENT)
@@ -179,10 +179,10 @@ class Scorer:
         if weights.shape != (len(FEATURES),) or not np.isfinite(weights).all():
             raise ParameterError("weights must be ten finite numbers, one for each feature.")
         tables = _tables_of(profiles)
-        indptr, classes, counts, _, lengths, idf, rarity, log_rarity = tables.classes
+        indptr, classes, counts, _, unit, lengths, idf, rarity, log_rarity = tables.classes
         scores = np.empty(len(counts))
         score_postings(
-            indptr, classes, counts, lengths, idf, rarity, log_rarity, weights[:8], scores
+            indptr, classes, counts, unit, lengths, idf, rarity, log_rarity, weights[:8], scores
         )
         n, n_classes = profiles.members.shape
         known = np.flatnonzero(np.diff(tables.slots[0])).astype(np.int32)
@@ -227,7 +227,7 @@ class Scorer:
         check_count(k=k)
         counts = checked_counts(X, self._shape[0])
         n, k = counts.shape[0], min(int(k), len(self._known))
-        points = _arrays_of(counts)
+        points = arrays_of(counts)
         model = (*self._distances, self._known, *self._model)
         labels = np.empty((n, k), dtype=np.int32)
         values = np.empty((n, k))
@@ -283,29 +283,29 @@ class _Tables:
     """
 
     def __init__(self, profiles: ClassProfiles) -> None:
-        indptr, classes, counts = _arrays_of(profiles.index)
-        idf = profiles.inverse_frequencies
-        rarity = profiles.collection_length / np.maximum(profiles.totals, 1.0)
+        indptr, classes, counts = arrays_of(profiles.index)
+        idf, rarity = profiles.inverse_frequencies, profiles.rarities
+        unit, lengths = profiles.unit, profiles.lengths
         kept = len(counts) if 40 * len(counts) <= TABLE_BYTES else 0
         table = np.empty((kept, 5))
         if kept:
-            fill_table(indptr, classes, counts, profiles.lengths, idf, rarity, table)
-        self.classes: _Arrays = (
-            indptr, classes, counts, table, profiles.lengths, idf, rarity, np.log1p(rarity),
+            fill_table(indptr, classes, counts, unit, lengths, idf, rarity, table)
+        self.classes: tuple[Any, ...] = (
+            indptr, classes, counts, table, unit, lengths, idf, rarity, np.log1p(rarity),
         )  # fmt: skip
         order = _by_first_class(profiles.members)
         self.place = np.empty(len(order), dtype=np.int64)
         self.place[order] = np.arange(len(order))
         members, unit = profiles.members[order], profiles.documents[order]
         weights = np.empty(unit.nnz)
-        all_unit_weights(*_arrays_of(unit), idf, weights)
+        all_unit_weights(*arrays_of(unit), idf, weights)
         unit.data = weights
         unit.eliminate_zeros()
-        self.slots = _arrays_of(members.T.tocsr())[:2]
+        self.slots = arrays_of(members.T.tocsr())[:2]
         self.neighbours: _Arrays = (
-            *_arrays_of(unit.T.tocsr()), *self.slots, *_arrays_of(members)[:2],
+            *arrays_of(unit.T.tocsr()), *self.slots, *arrays_of(members)[:2],
         )  # fmt: skip
-        self.documents = _arrays_of(unit)
+        self.documents = arrays_of(unit)
         n, n_classes = members.shape
         self.scratch = _Pool(
             lambda: (
@@ -365,7 +365,7 @@ def _by_first_class(members: sp.csr_array) -> NDArray[np.int64]:
     return np.argsort(first_class, kind="stable")
 
 
-def _arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The arrays of a CSR matrix, not copied where possible, as kernels are compiled for them."""
     return (
         _read_only(matrix.indptr, np.int64),
