@@ -7,9 +7,7 @@ Classification Problems, IDA 2015.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,14 +18,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_positive, check_seed
-from longtail._run import Progress, Run
+from longtail._run import Run
 from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.engine.checkpoint import fingerprint
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.pairs._counts import as_counts, unit_of
-from longtail.pairs._new_classes import encode_new_classes, joined_names
+from longtail.pairs._new_classes import OpenClasses
 from longtail.pairs._training import Learner, scale_of_scores
 from longtail.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.pairs.explanation import PairExplanation, explain_class
@@ -44,7 +42,7 @@ _PARTS: WeakKeyDictionary[Any, tuple[Any, Any, ClassProfiles, Scorer]] = WeakKey
 """Profiles and scorer of each classifier, made from its arrays once."""
 
 
-class PairRanker(ExtremeClassifier):
+class PairRanker(OpenClasses, ExtremeClassifier):
     """mRb: one small ranker for all classes, from ten similarities of documents and classes.
 
     A class is the mega-document of its training documents. Ten similarities between a document and
@@ -257,111 +255,6 @@ class PairRanker(ExtremeClassifier):
         mean = self.accuracy_.mean(axis=1) if self.accuracy_.size else np.empty(0)
         return pl.DataFrame({"C": self.strengths_, "accuracy": mean, **columns})
 
-    def add_classes(self, X: Any, y: Any, *, label_names: Any = None) -> Self:
-        """Know more classes, without training: the weights do not depend on which there are.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-            Documents of the new classes, with the same columns as in `fit`.
-        y : 1-d array, sequence of label collections, or 0/1 matrix of shape (n, M)
-            Their classes, new ones only. Documents without any are passed over.
-        label_names : sequence, optional
-            Names of the columns of a matrix.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(documents, old and new), for the index. Scores of the old classes stay as they are, for
-        documents of old words. `n_points_` grows by the new documents.
-
-        Examples
-        --------
-        >>> X = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
-        >>> ranker = PairRanker().fit(X, ["sea", "sea", "snow", "snow"])
-        >>> ranker.add_classes([[0, 0, 0, 3]], ["fog"]).predict([[0, 0, 0, 1]]).tolist()
-        ['fog']
-        """
-        check_is_fitted(self)
-        self._check_parameters()
-        counts = self._counts(self._checked(X, reset=False))
-        Y, names = encode_new_classes(y, label_names, known=self.classes_, kind=self.label_kind_)
-        if Y.shape[0] != counts.shape[0]:
-            raise InputError(
-                f"X has {counts.shape[0]} rows, y has {Y.shape[0]}; give both for the same "
-                "documents."
-            )
-        labelled = np.flatnonzero(np.diff(Y.indptr))
-        Y = sp.csr_array(Y[labelled])
-        profiles = self._profiles().with_classes(counts[labelled], Y)
-        added = np.bincount(Y.indices, minlength=len(names))
-        words = np.bincount(Y.indices, np.diff(counts[labelled].indptr)[_rows_of(Y)], len(names))
-        if not words.all():
-            nameless = names[int(words.argmin()) : int(words.argmin()) + 1].tolist()[0]
-            warnings.warn(
-                f"{int((words == 0).sum())} of the new classes, such as {nameless!r}, have no word "
-                "that the features know, so they will not be found; train anew with their texts.",
-                LongtailWarning,
-                stacklevel=2,
-            )
-        self.__dict__.update(
-            profiles_=profiles.to_arrays(),
-            classes_=joined_names(self.classes_, names),
-            label_counts_=np.concatenate([self.label_counts_, added]),
-            n_points_=int(self.n_points_) + len(labelled),
-        )
-        return self
-
-    def add_labels(
-        self,
-        X: Any,
-        Y_new: Any,
-        *,
-        label_names: Any = None,
-        checkpoint: str | Path | None = None,
-        progress: bool | Progress | None = None,
-    ) -> Self:
-        """`add_classes` under the name that other methods, `Tagger` and `longtail extend` use.
-
-        Since nothing is trained, `checkpoint` and `progress` have nothing to do, and rows without a
-        new label, which other methods learn from, are passed over.
-        """
-        return self.add_classes(X, Y_new, label_names=label_names)
-
-    def drop_labels(self, names: Any) -> Self:
-        """Forget classes; the others, and the statistics of the collection, stay as they are.
-
-        Parameters
-        ----------
-        names : sequence
-            Names from `classes_`.
-
-        Examples
-        --------
-        >>> ranker = PairRanker(C=1.0).fit([[1, 0], [2, 0], [0, 1], [0, 2]], ["a", "a", "b", "b"])
-        >>> ranker.drop_labels(["a"]).classes_.tolist()
-        ['b']
-        """
-        check_is_fitted(self)
-        if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
-            raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
-        keep = np.ones(len(self.classes_), dtype=bool)
-        keep[[self._column(name) for name in names]] = False
-        kept = np.flatnonzero(keep)
-        if not len(kept):
-            raise InputError("That would drop every label of the model; keep at least one.")
-        profiles = self._profiles()
-        fewer = replace(profiles, members=sp.csr_array(profiles.members[:, kept]))
-        self.__dict__.update(
-            profiles_=fewer.to_arrays(),
-            classes_=self.classes_[kept],
-            label_counts_=self.label_counts_[kept],
-        )
-        return self
-
     # ---- prediction --------------------------------------------------------------------------
 
     def _counts(self, X: sp.csr_array) -> sp.csr_array:
@@ -501,11 +394,6 @@ class PairRanker(ExtremeClassifier):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _rows_of(matrix: sp.csr_array) -> NDArray[np.int64]:
-    """The row of every stored entry."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
 def _fit_each_other(strengths: Any, accuracy: Any) -> bool:
