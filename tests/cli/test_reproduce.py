@@ -45,12 +45,12 @@ def grown(monkeypatch):
         )
         for n in (4, 8)
     )
-    values = {"Made-8": {"Ours": {"accuracy": 0.75}}}
+    values = {"Made-8": {name: {"accuracy": 0.75} for name in ("Ours", "Theirs", "Unknown")}}
     paper = Paper(
         "grown",
         "A title",
         "a source",
-        {"Ours": "dismec", "Theirs": "br", "Unknown": "magic"},
+        {"Ours": "dismec", "Theirs": "br", "Unknown": "magic", "Elsewhere": "knn"},
         (PublishedTable("2", "section 1", values, scale=1.0, digits=3),),
         trials,
         also=("maf1",),
@@ -72,6 +72,8 @@ def test_several_seeds(call, grown, monkeypatch, tmp_path):
         assert trial["best_possible"] == {"accuracy": pytest.approx(0.9)}
         ours, *_ = trial["rows"]
         assert len(ours["results"]) == 3
+        ran = [row["method"] for row in trial["rows"]]
+        assert ("Elsewhere" in ran) is (trial["dataset"] == "Made-4")  # which no table has
         tested = {(each["other"], each["metric"]): each for each in trial["differences"]}
         assert ("Theirs", "maf1") in tested
         for each in tested.values():
@@ -85,7 +87,7 @@ def test_several_seeds(call, grown, monkeypatch, tmp_path):
     shown = call(*words, "--only", "made-8").out
     assert "Mean ± standard deviation over 3 seeds; the sizes are those of the first." in shown
     assert "The best that is possible on average: accuracy 90.00." in shown
-    (line,) = [line for line in shown.splitlines() if line.startswith("Table 2 accuracy")]
+    line, _ = [line for line in shown.splitlines() if line.startswith("Table 2 accuracy")]
     wanted = [
         "0.750", f"{cell['ours']:.4f}", "±", f"{cell['deviation']:.4f}",
         f"{cell['difference']:+.4f}",

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -58,10 +59,12 @@ class TestAgainstScikitLearn:
         scores = scores_of(MSVM().fit(X[two], y[two]), X)
         assert np.allclose(scores[:, 1] - scores[:, 0], wanted.decision_function(X), atol=1e-5)
 
-    def test_ovo(self, texts):
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_ovo(self, texts, bias):
         X, y = texts
-        wanted = OneVsOneClassifier(SVC).fit(X, y)
-        model = OVO().fit(X, y)
+        wanted = OneVsOneClassifier(clone(SVC).set_params(fit_intercept=bias)).fit(X, y)
+        model = OVO(bias=bias).fit(X, y)
+        assert (model.weights_[[-1]].nnz > 0) is bias
         assert np.allclose(scores_of(model, X), wanted.decision_function(X), atol=1e-5)
         assert np.array_equal(model.predict(X), wanted.predict(X))
         assert model.weights_.shape == (41, 10)
@@ -125,6 +128,10 @@ class TestRows:
             one = MSVM().fit(data.X, data.Y).predict(data.X)
             two = MSVM().fit(data.X, sp.csr_array(data.Y[:, order])).predict(data.X)
         assert (one[:, order] != two).nnz == 0
+
+    def test_a_bias_is_a_matter_of_yes_or_no(self):
+        with pytest.raises(ParameterError, match=r"bias is True or False, not 1\.0"):
+            OVO(bias=1.0).fit(np.eye(2), ["a", "b"])
 
     @pytest.mark.parametrize("method", [MSVM, OVO])
     def test_no_labels_at_all_are_refused(self, method):

@@ -34,7 +34,7 @@ def reproduce(
         typer.Option(
             "--methods",
             "-m",
-            help="Methods, with commas; by default all of the paper that are built.",
+            help="Methods, with commas; by default those of the paper's tables that are built.",
             metavar="NAME,...",
         ),
     ] = None,
@@ -102,7 +102,7 @@ def reproduce(
     wanted = find_paper(paper)
     trials = [trial for name in _words(only) for trial in wanted.trials_on(name)]
     trials = trials or list(wanted.trials)
-    names = [wanted.method(name) for name in _words(methods)] or list(wanted.methods)
+    names = [wanted.method(name) for name in _words(methods)]
     if tail is not None:
         check_tail(tail)
     if plot is not None:
@@ -209,10 +209,11 @@ class _Reproduction:
         if self._choose and trial.choice is not None:
             trial = self._chosen(trial, described)
         opened = open_trial(self._paper, trial, self._data, n_seeds=self._seeds)
-        self._begin(opened, described)
+        methods = self._methods or self._paper.methods_on(trial)
+        self._begin(opened, methods, described)
         missing: list[Reproduced] = []
         here: list[Reproduced] = []
-        for method in self._methods:
+        for method in methods:
             if self._paper.methods[method] in known():
                 remark(f"Running {method} on {trial.dataset}", quiet=self._quiet)
             for row in run_method(
@@ -234,7 +235,7 @@ class _Reproduction:
         described["differences"] = [vars(each) for each in differences(self._paper, here)]
         if described["differences"]:
             self._say(f"{differences_text(differences(self._paper, here))}\n")
-        self._end(opened, missing)
+        self._end(opened, methods, missing)
 
     def _chosen(self, trial: Trial, described: dict[str, Any]) -> Trial:
         """The trial with settings chosen anew."""
@@ -262,12 +263,12 @@ class _Reproduction:
         described["candidates"] = [vars(candidate) for candidate in candidates]
         return with_choice(trial, candidates)
 
-    def _begin(self, opened: OpenTrial, described: dict[str, Any]) -> None:
+    def _begin(self, opened: OpenTrial, methods: list[str], described: dict[str, Any]) -> None:
         from longtail.comparison.running import kinds_of, setup_of
         from longtail.methods import methods as known
         from longtail.report import trial_heading
 
-        names = [self._paper.methods[method] for method in self._methods]
+        names = [self._paper.methods[method] for method in methods]
         kinds = kinds_of(known()[name].estimator for name in names if name in known())
         trial, sizes = opened.trial, setup_of(opened.problem, k=(1,), kinds=kinds or ("scaled",))
         described |= {
@@ -293,7 +294,7 @@ class _Reproduction:
         settings = [
             f"{method} with {', '.join(f'{name} {value}' for name, value in given.items())}"
             for method, given in trial.parameters.items()
-            if given and method in self._methods
+            if given and method in methods
         ]
         described["best_possible"] = opened.best
         described["best_possible_by_seed"] = [dict(best) for best in opened.bests]
@@ -310,7 +311,7 @@ class _Reproduction:
             )
         self._say("")
 
-    def _end(self, opened: OpenTrial, missing: list[Reproduced]) -> None:
+    def _end(self, opened: OpenTrial, methods: list[str], missing: list[Reproduced]) -> None:
         """What was left out, why, and what else to know about the figures."""
         from longtail.report import notes_text, printable
 
@@ -324,7 +325,7 @@ class _Reproduction:
             for note in self._paper.noted
             if note.dataset in ("", opened.trial.dataset)
             and (not note.table or opened.trial.dataset in self._paper.table(note.table).values)
-            and note.method in ("", *self._methods)
+            and note.method in ("", *methods)
             and note.method not in {row.method for row in missing}
         ]
         if noted:

@@ -74,7 +74,7 @@ class SolvePairs:
                 )
             model = LinearSVC(**settings)
             _fit_quietly(model, part, (order >= len(self.rows[first])).astype(np.int8))
-            weights = np.append(model.coef_, model.intercept_).astype(np.float32)
+            weights = np.append(model.coef_, model.intercept_).astype(np.float32)  # 0.0 for none
             features = np.append(used, X.shape[1]).astype(np.int32)
             kept = weights != 0
             columns.append((features[kept], weights[kept], int(np.max(model.n_iter_))))

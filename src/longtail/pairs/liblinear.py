@@ -20,7 +20,7 @@ from longtail._sparse import from_ranked, ranked
 from longtail.base import Explanation
 from longtail.engine import fit_linear
 from longtail.engine.executor import run_threads, thread_count
-from longtail.errors import ModelError
+from longtail.errors import ModelError, ParameterError
 from longtail.pairs._liblinear_base import LiblinearClassifier, MarginClassifier
 from longtail.pairs._liblinear_problems import (
     NO_COLUMN,
@@ -234,6 +234,9 @@ class OVO(LiblinearClassifier):
         liblinear's eps: the largest violation of optimality at which a problem counts as solved.
     max_iter : int
         Limit on sweeps over the points.
+    bias : bool
+        Whether a duel has a bias. With many unequal classes it should not: a point that has nothing
+        in common with either class then goes to the larger one, and so do the votes.
     max_memory : float
         GB that the weights of all pairs may take; more is refused before any work.
     n_jobs : int, optional
@@ -271,6 +274,27 @@ class OVO(LiblinearClassifier):
     paper: ClassVar[str] = "Fan et al. 2008"
 
     n_iter_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        bias: bool = True,
+        max_memory: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(C=C, tol=tol, max_iter=max_iter, max_memory=max_memory, n_jobs=n_jobs)
+        self.bias = bias
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.bias, bool | np.bool_):
+            raise ParameterError(f"bias is True or False, not {self.bias!r}.")
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "fit_intercept": bool(self.bias)}
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         X, y = one_class_a_row(X, Y, type(self).__name__)

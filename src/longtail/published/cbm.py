@@ -26,7 +26,7 @@ _METHODS = {
     "BinRel+GB": "cbm",
     "PowSet+GB": "powerset",
     "CBM+GB": "cbm",
-    "CBM+LR, K=2": "cbm",
+    "CBM+LR:K=2": "cbm",
 }
 
 # Columns as above; the last but one are the boosted ones, the last is of Table 1.
@@ -77,7 +77,7 @@ def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
         "PCC": {"C": C, "order": "given"},
         "CDN": {"C": C, "target": "hamming"},
         "CBM+LR": {"C": C, "n_components": K},
-        "CBM+LR, K=2": {"C": C, "n_components": 2},
+        "CBM+LR:K=2": {"C": C, "n_components": 2},
         "ECC-label": {"C": C, "voting": "label"},
         "ECC-subset": {"C": C, "voting": "subset"},
         "pairCRF": {"C": 1.0},

@@ -39,8 +39,8 @@ _SEEDS = (0, 1, 2)
 _SEEDS_OF_LARGEST = (0, 1, 2, 3, 4)
 """Five, the fewest with which a rank sum test can give p < 0.01."""
 
-_MOST = {"OVO": 100, "M-SVM": 1000}
-"""Classes up to which methods that take long beyond are run unless asked for."""
+_MOST = {"OVO": 500, "M-SVM": 3000}
+"""Classes up to which methods that take long beyond are run: as far as the paper's got."""
 
 _FOLDER = "wordnet-hypernyms"
 _TEST_SHARE = 0.25
@@ -149,6 +149,7 @@ def _trial(n_classes: int) -> Trial:
         make=partial(_sample, n_classes),
         seeds=_SEEDS_OF_LARGEST if n_classes == _LARGEST else _SEEDS,
         n_classes=n_classes,
+        parameters={"OVO": {"bias": False}},
         slow=tuple(method for method, most in _MOST.items() if n_classes > most),
     )
 
@@ -169,6 +170,11 @@ PAPER = Paper(
         *(
             Noted(_figures(dataset), dataset=f"WordNet-{_LARGEST}")
             for dataset in ("DMOZ-7500", "Wikipedia-7500")
+        ),
+        Noted(
+            "without a bias, as liblinear does it by default; with one, documents that share no "
+            "word with either class of a duel go to the larger, and accuracy is below 0.6",
+            method="OVO",
         ),
         Noted(
             "the paper's M-SVM and OVO could not be trained beyond 3,000 and 500 classes",

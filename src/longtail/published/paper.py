@@ -192,6 +192,13 @@ class Paper:
             raise ParameterError(f"{self.key} has no data set {name!r} here; it has {known}.")
         return found
 
+    def methods_on(self, trial: Trial) -> list[str]:
+        """The methods that its tables have on a data set; all, where no table has the data set."""
+        values = [
+            table.values[trial.dataset] for table in self.tables if trial.dataset in table.values
+        ]
+        return [name for name in self.methods if not values or any(name in each for each in values)]
+
     def method(self, name: str) -> str:
         """The paper's name of a method, which may be given by longtail's name, in any case."""
         for ours, known in self.methods.items():

@@ -226,7 +226,7 @@ def reproduce(
     folder : path
         The benchmark sets, each in a folder of its own.
     only, methods : iterable of str, optional
-        Data sets and methods; by default all.
+        Data sets and methods; by default all data sets, and on each the methods of its tables.
     slow, tail, n_jobs, progress
         As in `run_method`.
     n_seeds : int, optional
@@ -255,10 +255,10 @@ def reproduce(
     trials: Iterable[Trial] = paper.trials
     if only is not None:
         trials = [trial for name in only for trial in paper.trials_on(name)]
-    wanted = list(paper.methods) if methods is None else [paper.method(name) for name in methods]
+    wanted = None if methods is None else [paper.method(name) for name in methods]
     for trial in trials:
         opened = open_trial(paper, trial, folder, n_seeds=n_seeds)
-        for method in wanted:
+        for method in paper.methods_on(trial) if wanted is None else wanted:
             yield from run_method(
                 opened, method, slow=slow, tail=tail, n_jobs=n_jobs, progress=progress
             )
