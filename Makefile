@@ -14,8 +14,9 @@ PEERS := benchmarks/peers
 demo: $(CORE)
 	$(BIN)/longtail demo
 
+# Two workers with a core each: libraries that start threads of their own only wait for each other.
 test: $(TEST) lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
 
 lint: $(TEST)

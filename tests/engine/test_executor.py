@@ -7,7 +7,7 @@ import threading
 
 import numpy as np  # noqa: F401 - loads the BLAS whose threads are counted
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from longtail.engine._solution import Stopped
 from longtail.engine.executor import run_threads, thread_count
@@ -55,7 +55,9 @@ def test_blas_does_not_add_threads_of_its_own():
         return {pool["num_threads"] for pool in threadpool_info() if is_ours(pool)}
 
     seen = []
-    run_threads(work, range(4), n_jobs=2, done=lambda piece, result: seen.append(result))
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert work(0, None) == {2}
+        run_threads(work, range(4), n_jobs=2, done=lambda piece, result: seen.append(result))
     assert seen == [{1}] * 4
 
 
