@@ -9,7 +9,7 @@ PEERS := benchmarks/peers
 
 .PHONY: demo test lint docs wheel clean \
 	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
-	bench-codes bench-codes-size bench-cbm bench-pairs
+	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -57,6 +57,9 @@ bench-cbm: $(TEST)
 
 bench-pairs: $(TEST)
 	$(BIN)/python benchmarks/bench_pairs.py $(ARGS)
+
+bench-prototypes: $(TEST)
+	$(BIN)/python benchmarks/bench_prototypes.py $(ARGS)
 
 wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet build

@@ -68,7 +68,8 @@ class DeepBinaryPrototypes(VotingClassifier):
         What is learned beside the encoder: codes and decoder as in the paper, codes alone, or
         nothing. For comparisons.
     learning_rate : float
-        Of Adam, for both networks.
+        Of Adam, for both networks, in the first round; it falls evenly to nothing over
+        `max_rounds`.
     batch_size : int
         Points, or prototypes, of a mini-batch.
     steps : int, optional

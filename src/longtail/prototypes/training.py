@@ -179,6 +179,7 @@ class _Trainer:
         n = self.X.shape[0]
         steps = settings.steps or -(-n // settings.batch_size)
         decodes = settings.learning == "joint"
+        self._slow_down(number)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(rng.integers(2**62)))
             self._encoder_steps(state.codes, steps, rng)
@@ -224,6 +225,13 @@ class _Trainer:
             out = self.decoder(torch.from_numpy(codes[batch].astype(np.float32)))
             self._descend(1, ((out - wanted).square().sum(dim=1) * weights).sum())
         self.decoder.train(False)
+
+    def _slow_down(self, number: int) -> None:
+        """Steps that shrink from round to round, so that the networks settle."""
+        share = 1.0 - number / self.settings.max_rounds
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = self.settings.learning_rate * share
 
     def _descend(self, which: int, loss: Any) -> None:
         self.optimisers[which].zero_grad(set_to_none=True)

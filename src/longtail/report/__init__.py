@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         plot_labels_per_point,
         save_figure,
     )
+    from longtail.report.prototypes import plot_ratio, ratio_figure
     from longtail.report.reproduction import (
         candidate_line,
         choice_heading,
@@ -85,6 +86,7 @@ _HOMES = {
         ),
         "plots",
     ),
+    **dict.fromkeys(("plot_ratio", "ratio_figure"), "prototypes"),
     "printable": "safe",
     **dict.fromkeys(
         (
@@ -148,9 +150,11 @@ __all__ = [
     "plot_label_frequency",
     "plot_labels_per_point",
     "plot_objectives",
+    "plot_ratio",
     "plot_tail_curve",
     "predictions_table",
     "printable",
+    "ratio_figure",
     "reproduced_text",
     "save_figure",
     "scaling_in_words",
