@@ -11,7 +11,7 @@ from longtail.data import make_longtail
 from longtail.errors import InputError, ParameterError
 from longtail.prototypes._rows import held_out, mini_batches, prototype_count
 from longtail.prototypes._settings import Settings
-from longtail.prototypes._trainable import make_decoder
+from longtail.prototypes._trainable import RIDGE, make_decoder, make_encoder
 from longtail.prototypes.clusters import cluster_labels
 from longtail.prototypes.codes import sign
 from longtail.prototypes.training import decoding_of, train_prototypes
@@ -59,6 +59,38 @@ def test_the_objective_is_that_of_8(data):
     distance = ((values - np.sqrt(len(found.codes))) ** 2).sum()
     assert found.history[2, 2] == pytest.approx(0.01 * distance, rel=1e-6)
     assert (np.diff(found.history[:, :3].sum(axis=1)) < 0).any()
+
+
+def test_the_last_layer_is_solved_by_least_squares(data):
+    torch.manual_seed(0)
+    encoder = make_encoder(data.X, None, 16, 4, "cpu")
+    first, shift, *_ = (w.detach().numpy() for w in encoder.parameters())
+    wanted = sign(np.random.default_rng(0).standard_normal((300, 4)))
+    encoder.settle(data.X, wanted)
+    units = np.hstack([np.maximum(data.X @ first + shift, 0), np.ones((300, 1))])
+    ridge = np.eye(17) * RIDGE * np.square(units[:, :-1]).sum(axis=0).mean()
+    ridge[-1, -1] = 0
+    solution = np.linalg.solve(units.T @ units + ridge, units.T @ wanted)
+    assert np.allclose(encoder.frozen().values(data.X), units @ solution, atol=1e-3)
+
+
+def test_the_last_layer_stays_if_held_out_points_lose_by_it(data, monkeypatch):
+    plain = train_prototypes(data.X, data.Y, Settings(**SMALL))
+    assert plain.settled
+    monkeypatch.setattr("longtail.prototypes._trainable.RIDGE", 1e6)  # which makes f constant
+    spoilt = train_prototypes(data.X, data.Y, Settings(**SMALL))
+    assert not spoilt.settled
+    assert np.array_equal(plain.codes, spoilt.codes)
+    assert np.array_equal(plain.encoder.tiles, spoilt.encoder.tiles)
+
+
+def test_rare_labels_may_count_for_more_in_the_first_codes(data):
+    plain, tilted = (
+        train_prototypes(data.X, data.Y, Settings(**SMALL, learning="fixed-codes", rarity=power))
+        for power in (0.0, 0.5)
+    )
+    assert not np.array_equal(plain.codes, tilted.codes)
+    assert np.array_equal(plain.clusters.members, tilted.clusters.members)
 
 
 def test_the_best_round_is_the_one_with_the_highest_f1(data):

@@ -16,6 +16,7 @@ class Settings:
     n_bits: int = 128
     ratio: float = 0.1
     start: Start = "projections"
+    rarity: float = 0.0
     hidden: int | None = None
     encoder: Any = None
     decoder: Any = None

@@ -37,6 +37,25 @@ def sign(values: _Floats, previous: NDArray[Any] | None = None) -> _Codes:
     return np.where(values > 0, 1, np.where(values < 0, -1, kept)).astype(np.int8)
 
 
+def weighted_labels(means: sp.csr_array, sizes: NDArray[np.int64], rarity: float) -> sp.csr_array:
+    """V with each label divided by the points that have it, to the power of `rarity`. O(nnz).
+
+    Codes that are made of it are further apart where rare labels differ.
+
+    Examples
+    --------
+    >>> V = sp.csr_array([[1.0, 0.0], [1.0, 1.0]])
+    >>> weighted_labels(V, np.array([12, 4]), 0.5).toarray().tolist()
+    [[0.25, 0.0], [0.25, 0.5]]
+    """
+    if not rarity:
+        return means
+    counts = np.maximum(means.T @ sizes, 1.0)
+    weighted = sp.csr_array(means, dtype=np.float64, copy=True)
+    weighted.data *= counts[weighted.indices] ** -rarity
+    return weighted
+
+
 def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0) -> _Floats:
     """Step 2 of Algorithm 2: Z by a principal component analysis of the prototypes' labels.
 

@@ -34,6 +34,7 @@ from longtail.prototypes.codes import (
     principal_targets,
     projected_targets,
     sign,
+    weighted_labels,
 )
 from longtail.prototypes.hamming import nearest_codes
 from longtail.prototypes.network import check_memory, default_hidden, import_torch
@@ -65,6 +66,8 @@ class Training:
         threshold, and the bits that the B step flipped.
     best_round : int
         The row of `history` with the highest F1; the last one where no rows were held out.
+    settled : bool
+        Whether the last layer of the encoder was solved in the end, and its F1 no lower for it.
     """
 
     encoder: Any
@@ -73,6 +76,7 @@ class Training:
     rows: NDArray[np.int64]
     history: NDArray[np.float64]
     best_round: int
+    settled: bool
 
 
 def train_prototypes(
@@ -152,7 +156,8 @@ class _Trainer:
     def result(self) -> Training:
         settings = self.settings
         start = principal_targets if settings.start == "pca" else projected_targets
-        targets = start(self.clusters.means, settings.n_bits, random_state=settings.random_state)
+        means = weighted_labels(self.clusters.means, self.clusters.sizes, settings.rarity)
+        targets = start(means, settings.n_bits, random_state=settings.random_state)
         state = _State(sign(targets), targets)
         self._resume(state)
         self._tell(state)
@@ -163,13 +168,16 @@ class _Trainer:
         if state.best_codes is None:
             raise AssertionError("no round was run")
         self.encoder.restore(state.best_encoder)
+        history = np.array(state.history)
+        settled = self._settle(state, history)
         return Training(
             encoder=self._frozen(),
             codes=state.best_codes,
             clusters=self.clusters,
             rows=self.rows,
-            history=np.array(state.history),
+            history=history,
             best_round=state.best_round,
+            settled=settled,
         )
 
     def _round(self, state: _State) -> None:
@@ -203,6 +211,24 @@ class _Trainer:
         if self.aside is None or f1 > max((row[3] for row in state.history[:-1]), default=-1.0):
             state.best_round, state.best_codes = number, state.codes
             state.best_encoder = self.encoder.tensors()
+
+    def _settle(self, state: _State, history: NDArray[np.float64]) -> bool:
+        """Solve the last layer of f for the codes of the best round; whether that was kept.
+
+        It is not if the held-out rows say no; if they say yes, what the history tells of the best
+        round becomes what it is with it.
+        """
+        if isinstance(self.encoder, Module) or state.best_codes is None:
+            return False
+        self.encoder.settle(self.X, state.best_codes[self.clusters.members])
+        f1, k, threshold = self._validated(state.best_codes)
+        row = history[state.best_round]
+        if f1 < row[3]:
+            self.encoder.restore(state.best_encoder)
+            return False
+        row[1] = self._distance(self._encoded(self.X), state.best_codes)
+        row[3:6] = f1, k, threshold
+        return True
 
     def _encoder_steps(self, codes: NDArray[np.int8], steps: int, rng: Any) -> None:
         """Steps 5 to 9: f towards the codes of the points' prototypes, by (9)."""
@@ -274,10 +300,13 @@ class _Trainer:
             values_there, _ = self._decoding(state.codes)
             squares = clusters.means.multiply(clusters.means).sum(axis=1)
             labels += float(np.asarray(squares).ravel() @ clusters.sizes) + 2 * values_there.sum()
-        apart = values - state.codes[clusters.members]
-        codes = settings.mu * float(np.square(apart, dtype=np.float64).sum())
         away = settings.alpha * float(np.square(state.codes - state.targets).sum())
-        return labels, codes, away
+        return labels, self._distance(values, state.codes), away
+
+    def _distance(self, values: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
+        """μ‖F - BH‖²."""
+        apart = values - codes[self.clusters.members]
+        return self.settings.mu * float(np.square(apart, dtype=np.float64).sum())
 
     def _validated(self, codes: NDArray[np.int8]) -> tuple[float, int, float]:
         """Best example-F1 on the held-out rows, with what number of neighbours and threshold."""

@@ -127,6 +127,8 @@ PAPER = Paper(
             hidden=2048,
             batch_size=32,
             learning_rate=0.003,
+            rarity=0.3,
+            max_rounds=10,
         ),
     ),
     also=tuple(_METRICS.values()),
