@@ -222,7 +222,7 @@ def test_the_folder_may_come_from_the_environment(call, benchmarks, monkeypatch)
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["magic"], "no paper 'magic'; choose among cbm, mrb, proxml"),
+        (["magic"], "no paper 'magic'; choose among cbm, dbpc, mrb, proxml"),
         (["proxml", "--only", "magic"], "no data set 'magic'"),
         (["proxml", "--methods", "magic"], "no method 'magic'"),
         (["proxml", "--tail", "-1"], "must be zero or a positive"),
@@ -240,5 +240,6 @@ def test_refused(call, benchmarks, words, part):
 
 
 def test_without_a_paper_all_are_listed(call):
-    assert [each["paper"] for each in call("reproduce", "--json").json] == ["cbm", "mrb", "proxml"]
+    listed = [each["paper"] for each in call("reproduce", "--json").json]
+    assert listed == ["cbm", "dbpc", "mrb", "proxml"]
     assert "\nproxml  Data scarcity, robustness" in call("reproduce").out

@@ -54,7 +54,18 @@ PAPER = Paper(
 
 @pytest.fixture(scope="module")
 def rows():
-    return list(reproduce(PAPER, "nowhere", n_jobs=1, progress=False))
+    methods = ("Ours", "Theirs", "Unknown")
+    return list(reproduce(PAPER, "nowhere", methods=methods, n_jobs=1, progress=False))
+
+
+def test_unless_told_otherwise_the_methods_of_the_tables_are_run(monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        "longtail.published.reproducing.run_method",
+        lambda opened, method, **_: iter([ran.append(method)]),
+    )
+    list(reproduce(PAPER, "nowhere", n_seeds=1))
+    assert ran == ["Ours"]
 
 
 def test_rows_are_means_over_the_seeds(rows):
