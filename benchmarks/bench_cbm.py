@@ -12,8 +12,8 @@ The paper's tables are done by `longtail reproduce cbm`. Here:
   with 30 components and for the label power-set, each in a process of its own.
 - seeds: subset accuracy on Scene with 20 components from five random starts.
 - stops: what depends on where training stops: the power-set by scikit-learn's L-BFGS after so many
-  steps on RCV1 and Mediamill, and boosted binary relevance on RCV1 with so many trees a label. Only
-  if asked for; it takes some twenty minutes.
+  steps on RCV1 and Mediamill, binary relevance likewise on RCV1, and boosted with so many trees a
+  label. Only if asked for; it takes some twenty minutes.
 - curve: the paper's Figure 3 on RCV1 (subset 1), K from 1 to 30; with one component and empty sets
   allowed, the predictions are those of binary relevance.
 """
@@ -116,6 +116,7 @@ def seeds(bars: Bars) -> None:
 def stops() -> None:
     import scipy.sparse as sp
     from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
 
     from longtail.labels.sets import distinct_sets
     from longtail.metrics import subset_accuracy
@@ -127,7 +128,7 @@ def stops() -> None:
         ).fit(train.X, train.Y)
         right = 100 * subset_accuracy(test.Y, model.predict(test.X))
         print(f"  RCV1, boosted BinRel, {10 * rounds} trees a label: {right:.1f}", flush=True)
-    for name, C, steps in (("rcv1", 1e6, (10, 15, 20, 40)), ("mediamill", 1e3, (10, 20, 40))):
+    for name, C, steps in (("rcv1", 1e6, (10, 15, 20)), ("mediamill", 1e3, (10, 20, 40))):
         train, test = read_trial(find_paper("cbm").trial(name), DATA)
         sets, which = distinct_sets(train.Y)
         X, Z = train.X, test.X
@@ -141,6 +142,12 @@ def stops() -> None:
             found = sp.csr_array(sets[regression.predict(Z)])
             right = 100 * subset_accuracy(test.Y, found)
             print(f"  {name}, power-set, {limit} steps of L-BFGS: {right:.1f}", flush=True)
+            if name == "rcv1":
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    alone = OneVsRestClassifier(regression).fit(X, train.Y)
+                right = 100 * subset_accuracy(test.Y, sp.csr_array(alone.predict(Z)))
+                print(f"  {name}, BinRel, {limit} steps of L-BFGS: {right:.1f}", flush=True)
 
 
 def curve(bars: Bars, plot: Path | None) -> None:
