@@ -165,8 +165,8 @@ PAPER = Paper(
         Noted(
             "all of ours are higher; at so weak a penalty (variance 1e6) the figures depend on "
             "where the optimiser stops: with L-BFGS a power-set has 48.2, 53.3 and 50.5 after 10, "
-            "15 and 20 steps and 57.7 at the optimum, binary relevance 31.8, 43.9 and 47.0; ours are "
-            "solved to a proven tolerance",
+            "15 and 20 steps and 57.7 at the optimum, binary relevance 31.8, 43.9 and 47.0; ours "
+            "are solved to a proven tolerance",
             table="2",
             dataset="RCV1",
         ),
