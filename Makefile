@@ -6,16 +6,19 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.installed
 TEST := $(VENV)/.installed-test
 PEERS := benchmarks/peers
+PEER_ENVIRONMENTS := omikuji napkinxc pecos sklearn
+OLDEST := .venv-oldest
+WHEEL := .venv-wheel
 
-.PHONY: demo test lint docs wheel clean \
-	bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
-	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes
+.PHONY: demo test test-oldest test-wheel lint docs wheel clean browser \
+	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
+	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates
 
 demo: $(CORE)
 	$(BIN)/longtail demo
 
 # Two workers with a core each: libraries that start threads of their own only wait for each other.
-test: $(TEST) lint
+test: $(TEST) lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
 
@@ -24,6 +27,14 @@ lint: $(TEST)
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+# The report is looked at in Debian's chromium; where it cannot be had, that test is skipped.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
+	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+	chromium chromium-driver >/dev/null; } || \
+	echo "There is no chromium, and it cannot be installed here; the test that needs it is skipped."
 
 docs: $(TEST)
 	$(BIN)/mkdocs serve
@@ -34,7 +45,10 @@ bench-linear: $(TEST)
 bench-reading: $(TEST)
 	$(BIN)/python benchmarks/bench_reading.py
 
-bench-proxml: $(TEST) $(PEERS)/.venv/trees/.installed $(PEERS)/.venv/pecos/.tried
+bench-peers: $(TEST) $(PEER_ENVIRONMENTS:%=$(PEERS)/.venv/%/.installed)
+	$(BIN)/python benchmarks/bench_peers.py $(ARGS)
+
+bench-proxml: $(TEST)
 	$(BIN)/python benchmarks/bench_proxml.py $(ARGS)
 
 bench-label-graph: $(TEST)
@@ -61,9 +75,27 @@ bench-pairs: $(TEST)
 bench-prototypes: $(TEST)
 	$(BIN)/python benchmarks/bench_prototypes.py $(ARGS)
 
+bench-estimates: $(TEST)
+	$(BIN)/python benchmarks/bench_estimates.py $(ARGS)
+
 wheel: $(TEST)
-	$(BIN)/python -m pip install --quiet build
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
 	$(BIN)/python -m build
+
+# The wheel in an environment of its own without any extra: what a user has after pip install.
+test-wheel: wheel
+	rm -rf $(WHEEL)
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check dist/longtail-*.whl
+	$(WHEEL)/bin/python tests/try_wheel.py
+
+# The contract, the readers, the store and the tables with the oldest versions that are allowed. There
+# is no torch in it, so dbpc is left out.
+test-oldest: $(OLDEST)/.installed
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -k "not dbpc" \
+	tests/test_contract.py tests/test_tagger.py tests/test_tail.py tests/store tests/labels tests/data $(ARGS)
+	$(OLDEST)/bin/longtail train --help >/dev/null
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("longtail needs Python 3.11 or newer; set PYTHON=..." if sys.version_info < (3, 11) else 0)'
@@ -77,19 +109,24 @@ $(TEST): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
 	touch $@
 
-# The peers of bench-proxml, each where its own dependencies can be met.
-$(PEERS)/.venv/trees/.installed: $(PEERS)/requirements.txt
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+$(OLDEST)/.installed: pyproject.toml oldest.txt
+	$(PYTHON) -c 'import sys; sys.exit("the oldest versions need Python 3.11; set PYTHON=python3.11" if sys.version_info[:2] != (3, 11) else 0)'
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint oldest.txt \
+	--editable ".[report]" "pytest>=8.0" "hypothesis>=6.100" "pandas>=2.1,<2.2"
 	touch $@
 
-# PECOS wants old versions of numpy and scipy; where there are none, the benchmark goes without it.
-$(PEERS)/.venv/pecos/.tried: $(PEERS)/requirements-pecos.txt
-	$(PYTHON) -m venv $(@D)
+# Each peer where its own dependencies can be met; what is in alone-PEER.txt is installed without its
+# dependencies. Where a peer cannot be installed, failed.txt says why, and the benchmark goes without
+# it; the next run of make tries again.
+$(PEERS)/.venv/%/.installed: $(PEERS)/requirements-%.txt
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@{ $(PYTHON) -m venv $(@D) && \
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $< && \
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps libpecos==1.2.8 || \
-	{ echo "PECOS cannot be installed here; the benchmark goes without it."; rm -rf $(@D)/bin; }
-	touch $@
+	{ [ ! -f $(PEERS)/alone-$*.txt ] || $(@D)/bin/python -m pip install --quiet \
+	--disable-pip-version-check --no-deps -r $(PEERS)/alone-$*.txt; }; } 2>$(@D)/pip.txt && touch $@ || \
+	{ mv $(@D)/pip.txt $(@D)/failed.txt; \
+	echo "The peer $* cannot be installed here: $$(grep -i error $(@D)/failed.txt | tail -n 1)"; }
 
 clean:
-	rm -rf $(VENV) $(PEERS)/.venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(WHEEL) $(PEERS)/.venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -156,7 +156,7 @@ def dekel(size: int, C: float, train: Part, held_out: Part) -> Trained:
     """It holds rows out itself: a third of both parts, so it trains on as many as the others."""
     X, Y = sp.vstack([train.X, held_out.X]).tocsr(), sp.vstack([train.Y, held_out.Y]).tocsr()
     began = time.perf_counter()
-    model = BRDekel(n_labels=size, C=C, tol=TOLERANCE, n_jobs=2).fit(X, Y)
+    model = BRDekel(code_size=size, C=C, tol=TOLERANCE, n_jobs=2).fit(X, Y)
     return Trained(model, f"{C:g}", time.perf_counter() - began)
 
 
@@ -198,14 +198,14 @@ def sensing(size: int, train: Part, held_out: Part) -> Trained:
     for strength in RIDGE:
         began = time.perf_counter()
         model = CompressedSensing(
-            code_size=size, n_labels=1, strength=strength, tol=TOLERANCE, n_jobs=2
+            code_size=size, set_size=1, strength=strength, tol=TOLERANCE, n_jobs=2
         ).fit(train.X, train.Y)
         seconds = time.perf_counter() - began
         since, least = 0, np.inf
         for n in SETS:
             if n > train.Y.shape[1] or since > 3:
                 break
-            model.n_labels_ = n
+            model.set_size_ = n
             now = loss(model.predict(held_out.X), held_out.Y)
             since += 1
             if now < least:
@@ -215,7 +215,7 @@ def sensing(size: int, train: Part, held_out: Part) -> Trained:
                 chosen = (model, n, Trained(model, f"{strength:g}, {n} a point", seconds))
     assert chosen is not None
     model, n, trained = chosen
-    model.n_labels_ = n
+    model.set_size_ = n
     return trained
 
 
@@ -253,7 +253,7 @@ def decoding_seconds(method: str, model: Any, X: sp.csr_array) -> float:
         return least_seconds(read)
     values = ridge_values(X, model.weights_)
     if method == "CS-OMP":
-        sizes = np.array([model.n_labels_], dtype=np.int64)
+        sizes = np.array([model.set_size_], dtype=np.int64)
 
         def pursue() -> None:
             decoder = SparseDecoder(model.code_, "omp", model._seen(), sizes, n_points=X.shape[0])

@@ -1,50 +1,42 @@
-"""ProXML against liblinear and the tree methods: speed, size, accuracy, optimality, growth.
+"""ProXML against liblinear: training time, accuracy, tail weight, optimality, growth.
 
     make bench-proxml
     python benchmarks/bench_proxml.py --only eurlex,growth --repeats 2 --json figures.json
 
-Peers run in environments and processes of their own (benchmarks/peers), on the same features, with
-their default settings; everything has two threads. The methods take turns, `--repeats` times, and
-the best time of each counts. EURLex-4K and Bibtex are read from the folder LONGTAIL_DATA; without
-it those sections are skipped. Every bar is printed with what was measured.
+Everything has two threads; training is done `--repeats` times, and the best time counts. Other
+programs, and prediction, size and memory, are in bench_peers.py. EURLex-4K and Bibtex are read from
+the folder LONGTAIL_DATA; without it those sections are skipped. Every bar is printed with what was
+measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-import longtail
-from longtail.data import RowScaler, load, make_longtail
 from longtail.labels import propensities
 from longtail.metrics import evaluate
 from longtail.one_vs_rest import ProXML, certify
 from longtail.tail import calibrate, choose_tail
 from peers.bars import Bars
-from peers.calling import Outcome, PeerMissing, call, folder_bytes, lay_out
+from peers.problems import Problem, generated, real
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 THREADS = 2
 STRENGTH = 0.5
-PEERS = ("omikuji", "pecos", "napkinxc")
 COLUMNS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 ACCURACY = {"P@1": 83.0, "P@3": 70.9, "P@5": 59.0, "PSP@5": 49.5}
 """What EURLex-4K must reach, in percent."""
 TAIL_ACCURACY = {"P@1": 82.0, "PSP@1": 45.2, "PSP@3": 48.5, "PSP@5": 51.0}
 """The same with a tail weight that is chosen on the training part alone."""
-SPEED_LIBLINEAR, SPEED_PREDICT, SIZE_SHARE = 30.0, 5.0, 0.1
+SPEED_LIBLINEAR = 30.0
 SHARE_NOT_WORSE = 0.99
 """Of the labels, whose objective must not be above liblinear's."""
 TOLERANCES = {0.01: "its own program's", 1e-4: "scikit-learn's"}
@@ -53,41 +45,6 @@ GROWTH_LABELS = (5_000, 10_000, 20_000, 40_000)
 POINTS_A_LABEL, FEATURES_A_LABEL = 2.25, 1.25
 LARGEST_EXPONENT = 1.1
 REACH_LABELS = 200
-
-
-class Problem(NamedTuple):
-    """Prepared training and test data."""
-
-    name: str
-    X: sp.csr_array
-    Y: sp.csr_array
-    X_test: sp.csr_array
-    Y_test: sp.csr_array
-
-    def __str__(self) -> str:
-        (n, d), m, labels = self.X.shape, self.X_test.shape[0], self.Y.shape[1]
-        return f"{self.name}: {n:,} / {m:,} points, {d:,} features, {labels:,} labels"
-
-
-# ---- data ----------------------------------------------------------------------------------------
-
-
-def real(name: str, title: str, damping: str | None) -> Problem | None:
-    folder = DATA / name
-    if not folder.is_dir():
-        print(f"{title}: skipped, {folder} is not there; set LONGTAIL_DATA to a folder that has it")
-        return None
-    train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
-    scaler = RowScaler(damping=damping).fit(train.X)
-    return Problem(title, scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
-
-
-def generated(n: int, n_features: int, n_labels: int, held_out: float = 1 / 9) -> Problem:
-    """`n` training points, and test points from the same draw."""
-    data = make_longtail(round(n * (1 + held_out)), n_features, n_labels, random_state=0)
-    scaler = RowScaler(damping="log", idf=True).fit(data.X[:n])
-    X = scaler.transform(data.X)
-    return Problem("generated", X[:n], data.Y[:n], X[n:], data.Y[n:])
 
 
 # ---- methods -------------------------------------------------------------------------------------
@@ -118,133 +75,53 @@ def spread_labels(Y: sp.csr_array, n: int) -> tuple[NDArray[np.int64], int]:
     return by_count[((np.arange(n) + 0.5) * len(used) / n).astype(np.int64)], len(used)
 
 
-def run_proxml(problem: Problem, out: Path) -> tuple[Outcome, ProXML]:
-    """Train, store, load memory-mapped, predict: what a peer's driver does."""
-    seconds, model = timed(lambda: proxml().fit(problem.X, problem.Y))
-    shutil.rmtree(out, ignore_errors=True)
-    model.save(out)
-    loaded = longtail.load(out)
-    runs = [timed(lambda: loaded.predict_topk(problem.X_test, 5)) for _ in range(3)]
-    outcome = Outcome(
-        title="ProXML", version=longtail.__version__, train=seconds,
-        predict=min(run[0] for run in runs), bytes=folder_bytes(out), top=runs[-1][1],
-    )  # fmt: skip
-    return outcome, model
-
-
-def compare(
-    problem: Problem, repeats: int, each_turn: Callable[[ProXML], None]
-) -> dict[str, Outcome]:
-    """All methods in turn, `repeats` times; the best time of each."""
-    best: dict[str, Outcome] = {}
-    away: dict[str, str] = {}
-    warm_up(problem)
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        lay_out(place / "data", problem.X, problem.Y, problem.X_test)
-        for turn in range(repeats):
-            print(f"{problem.name}: turn {turn + 1} of {repeats}", file=sys.stderr)
-            ours, model = run_proxml(problem, place / "proxml")
-            best["proxml"] = ours.better_of(best.get("proxml"))
-            for peer in PEERS:
-                if peer in away:
-                    continue
-                try:
-                    found = call(peer, place / "data", place / peer, problem.Y.shape[1], THREADS)
-                    best[peer] = found.better_of(best.get(peer))
-                except PeerMissing as reason:
-                    away[peer] = str(reason)
-            each_turn(model)
-    for peer, reason in away.items():
-        print(f"  {peer}: left out, {reason}")
-    return best
-
-
-def table(problem: Problem, outcomes: dict[str, Outcome]) -> dict[str, dict[str, Any]]:
-    """Print one row a method; the same as plain numbers, metrics in percent."""
-    p = propensities(problem.Y)
-    head = f"  {'method':<18}{'version':<12}{'train s':>8}{'predict s':>11}{'MB':>8}"
-    print(head + "".join(f"{name:>7}" for name in COLUMNS))
-    rows = {}
-    for key, outcome in outcomes.items():
-        scores = evaluate(problem.Y_test, scores=outcome.top, propensities=p)
-        metrics = {name: 100 * scores[name] for name in COLUMNS}
-        megabytes = outcome.bytes / 1e6
-        print(
-            f"  {outcome.title:<18}{outcome.version:<12}{outcome.train:>8.1f}"
-            f"{outcome.predict:>11.3f}{megabytes:>8.2f}"
-            + "".join(f"{value:>7.2f}" for value in metrics.values())
-        )
-        rows[key] = {
-            "train": outcome.train, "predict": outcome.predict, "MB": megabytes, **metrics,
-            "predict_fastest": outcome.predict_fastest, "version": outcome.version,
-        }  # fmt: skip
-    return rows
-
-
-def common_bars(bars: Bars, where: str, rows: dict[str, dict[str, Any]]) -> None:
-    """Training against the trees, prediction and size against napkinXC."""
-
-    def figure(peer: str, name: str) -> float:
-        return float(rows.get(peer, {}).get(name, np.nan))
-
-    ours = rows["proxml"]
-    bars.at_most(
-        f"{where}: training time / Omikuji's", ours["train"] / figure("omikuji", "train"), 1.0
-    )
-    bars.at_most(
-        f"{where}: training time / PECOS's",
-        ours["train"] / figure("pecos", "train"),
-        1.0,
-        stretch=True,
-    )
-    bars.at_least(
-        f"{where}: napkinXC's prediction time / ours",
-        figure("napkinxc", "predict") / ours["predict"],
-        SPEED_PREDICT,
-    )
-    bars.at_most(
-        f"{where}: model size / napkinXC's", ours["MB"] / figure("napkinxc", "MB"), SIZE_SHARE
-    )
-    fastest = figure("napkinxc", "predict_fastest") / ours["predict"]
-    if fastest < figure("napkinxc", "predict") / ours["predict"]:
-        print(f"  (napkinXC with dense vectors, not its default: {fastest:.1f} times our time)")
+def accuracy(problem: Problem, model: ProXML, tail: float = 0.0) -> dict[str, float]:
+    """P and PSP of the test part, in percent, printed too."""
+    top = model.predict_topk(problem.X_test, 5, tail=tail)
+    scores = evaluate(problem.Y_test, scores=top, propensities=propensities(problem.Y))
+    metrics = {name: 100 * scores[name] for name in COLUMNS}
+    print("  " + "".join(f"{name} {value:.2f}  " for name, value in metrics.items()))
+    return metrics
 
 
 # ---- sections ------------------------------------------------------------------------------------
 
 
 def eurlex(bars: Bars, given: argparse.Namespace) -> dict[str, Any] | None:
+    """Training time against liblinear's on the same problems, in turns, and accuracy."""
     problem = real("eurlex-4k", "EURLex-4K", "sqrt")
     if problem is None:
         return None
     print(f"{problem}, two threads, best of {given.repeats}")
     labels, used = spread_labels(problem.Y, given.timed_labels)
+    took = np.inf
     seconds = dict.fromkeys(TOLERANCES, np.inf)
-
-    def time_liblinear(model: ProXML) -> None:
+    warm_up(problem)
+    for _ in range(given.repeats):
+        once, model = timed(lambda: proxml().fit(problem.X, problem.Y))
+        took = min(took, once)
         for tol in TOLERANCES:
             solved = certify(problem.X, problem.Y, model, labels, tol=tol, n_jobs=THREADS).table
             mean = float(solved["liblinear_seconds"].to_numpy().mean())
             seconds[tol] = min(seconds[tol], mean * used / THREADS)
-
-    rows = table(problem, compare(problem, given.repeats, time_liblinear))
+    print(f"  ProXML: {took:.1f} s")
     for tol, whose in TOLERANCES.items():
         print(
             f"  liblinear -s 5, tolerance {tol:g} ({whose} default): {seconds[tol]:.0f} s, from "
             f"{len(labels)} labels"
         )
+    metrics = accuracy(problem, model)
     print()
-    for tol, took in seconds.items():
+    for tol, theirs in seconds.items():
         bars.at_least(
             f"EURLex-4K: liblinear's training time / ours, tol {tol:g}",
-            took / rows["proxml"]["train"],
+            theirs / took,
             SPEED_LIBLINEAR,
         )
-    common_bars(bars, "EURLex-4K", rows)
     for name, bound in ACCURACY.items():
-        bars.at_least(f"EURLex-4K: {name}, tail = 0", rows["proxml"][name], bound)
-    return {"methods": rows, "liblinear": {str(tol): took for tol, took in seconds.items()}}
+        bars.at_least(f"EURLex-4K: {name}, tail = 0", metrics[name], bound)
+    liblinear = {str(tol): theirs for tol, theirs in seconds.items()}
+    return {"train": took, "liblinear": liblinear, **metrics}
 
 
 def tail(bars: Bars, given: argparse.Namespace) -> dict[str, Any] | None:
@@ -254,29 +131,12 @@ def tail(bars: Bars, given: argparse.Namespace) -> dict[str, Any] | None:
         return None
     model = proxml().fit(problem.X, problem.Y)
     choice = choose_tail(calibrate(model, problem.X, problem.Y), max_loss=given.max_loss)
-    top = model.predict_topk(problem.X_test, 5, tail=choice.tail)
-    scores = evaluate(problem.Y_test, scores=top, propensities=propensities(problem.Y))
-    metrics = {name: 100 * scores[name] for name in COLUMNS}
     print(f"EURLex-4K, tail weight {choice.tail:.3f}: {choice.wanted}, on the training part alone")
-    print("  " + "".join(f"{name} {value:.2f}  " for name, value in metrics.items()))
+    metrics = accuracy(problem, model, choice.tail)
     print()
     for name, bound in TAIL_ACCURACY.items():
         bars.at_least(f"EURLex-4K: {name}, tail = {choice.tail:.3f}", metrics[name], bound)
     return {"tail": choice.tail, **metrics}
-
-
-def generated_set(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
-    size = given.generated_labels
-    problem = generated(round(POINTS_A_LABEL * size), round(FEATURES_A_LABEL * size), size)
-    per_point = problem.X.nnz / problem.X.shape[0], problem.Y.nnz / problem.Y.shape[0]
-    print(
-        f"{problem}, {per_point[0]:.1f} features and {per_point[1]:.1f} labels a point, two "
-        f"threads, best of {given.repeats}"
-    )
-    rows = table(problem, compare(problem, given.repeats, lambda model: None))
-    print()
-    common_bars(bars, "generated", rows)
-    return {"methods": rows}
 
 
 def objective(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
@@ -375,7 +235,6 @@ def growth(bars: Bars, given: argparse.Namespace) -> dict[str, Any]:
 SECTIONS = {
     "eurlex": eurlex,
     "tail": tail,
-    "generated": generated_set,
     "objective": objective,
     "growth": growth,
 }
@@ -384,7 +243,7 @@ SECTIONS = {
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--only", default=",".join(SECTIONS), help="sections, by commas")
-    options.add_argument("--repeats", type=int, default=3, help="turns of each method")
+    options.add_argument("--repeats", type=int, default=3, help="trainings to time")
     options.add_argument(
         "--timed-labels", type=int, default=40, help="labels on which liblinear is timed"
     )
@@ -392,7 +251,7 @@ def main() -> None:
         "--labels", type=int, default=400, help="labels of EURLex-4K whose objective is compared"
     )
     options.add_argument(
-        "--generated-labels", type=int, default=20_000, help="size of the generated set"
+        "--generated-labels", type=int, default=20_000, help="size of the generated sets"
     )
     options.add_argument(
         "--max-loss", type=float, default=0.01, help="of P@1 for rare labels, on the training part"

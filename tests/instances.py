@@ -25,7 +25,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "ratio": 0.5,
         "hidden": 64,
         "learning_rate": 0.01,
-        "steps": 20,
         "max_rounds": 4,
         "validation": 0.0,
         "n_neighbors": 1,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 
@@ -16,15 +20,27 @@ from sklearn.pipeline import make_pipeline
 
 import longtail
 from longtail import ranked
+from longtail.base import Explanation, ExtremeClassifier
 from longtail.data import RowScaler, make_longtail
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from longtail.labels import inverse_propensities
+from tests import trainings
 from tests.instances import instances
 
 NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
 
 WITHOUT_CHECKPOINTS: dict[str, str] = {}
 """method -> why `fit(checkpoint=...)` keeps nothing of it."""
+
+GRIDS = {
+    "C": [0.1, 1.0],
+    "strength": [0.5, 1.0],
+    "n_neighbors": [1, 3],
+    "learning_rate": [0.25, 0.5],
+    "Cs": [(0.1, 1.0), (1.0,)],
+    "strengths": [(1.0, 0.25), (0.5,)],
+}
+"""What a grid search of a method goes over: the first that it has."""
 
 
 @pytest.fixture
@@ -44,6 +60,13 @@ def classifier(request):
 
 def names_of(Y):
     return [tuple(NAMES[j] for j in np.flatnonzero(row)) for row in Y]
+
+
+class Nonsense:
+    """A value that no parameter can have, though scikit-learn can copy it."""
+
+    def __deepcopy__(self, memo):
+        return self
 
 
 class TestContract:
@@ -202,6 +225,7 @@ class TestContract:
         classifier.fit(X, Y, label_names=NAMES)
         names = [f"word{j}" for j in range(10)]
         why = classifier.explain(X[0], "sea", n=10, feature_names=names)
+        assert isinstance(why, Explanation)
         assert why.label == "sea"
         assert classifier.explain(sp.csr_array(X)[0], "sea").score == why.score
         with pytest.raises(ParameterError):
@@ -211,6 +235,42 @@ class TestContract:
         assert "sea" in str(why)
         with pytest.raises(InputError, match="knows no label 'moon'"):
             classifier.explain(X[0], "moon")
+        best, _ = ranked(classifier.predict_topk(X[:1], 1), 1)
+        assert classifier.explain(X[0]).label == NAMES[best[0, 0]]
+
+    def test_methods_are_called_alike(self, classifier):
+        def shape(cls, name):
+            parameters = inspect.signature(getattr(cls, name)).parameters.values()
+            return [(given.name, given.kind, given.default) for given in parameters]
+
+        for name in ("fit", "estimate", "predict", "predict_topk", "explain", "score", "save"):
+            assert shape(type(classifier), name) == shape(ExtremeClassifier, name)
+
+    def test_nonsense_for_a_parameter_is_refused_in_one_sentence(self, classifier, small):
+        for name in classifier.get_params():
+            broken = clone(classifier).set_params(**{name: Nonsense()})
+            with pytest.raises(ParameterError) as caught:
+                broken.fit(*small)
+            message = str(caught.value)
+            assert name in message, (name, message)
+            assert message.endswith(".")
+            assert "\n" not in message
+
+    def test_a_flipped_byte_in_any_file_of_the_model_is_refused(self, classifier, small, tmp_path):
+        X, Y = small
+        classifier.fit(X, names_of(Y)).save(tmp_path / "model")
+        longtail.load(tmp_path / "model")
+        files = sorted(path for path in (tmp_path / "model").rglob("*") if path.is_file())
+        assert files
+        for path in files:
+            good = path.read_bytes()
+            for position in (0, len(good) // 3, len(good) // 2, len(good) - 1):
+                flipped = bytes([good[position] ^ 0x20])
+                path.write_bytes(good[:position] + flipped + good[position + 1 :])
+                with pytest.raises(ModelError):
+                    longtail.load(tmp_path / "model")
+            path.write_bytes(good)
+        longtail.load(tmp_path / "model")
 
     def test_odd_label_matrices(self, classifier, small):
         """No positive, all positive, doubled columns, rows without labels, empty rows."""
@@ -261,25 +321,46 @@ class TestContract:
     def test_interrupted_training_goes_on(self, classifier, tmp_path):
         if classifier.method in WITHOUT_CHECKPOINTS:
             pytest.skip(WITHOUT_CHECKPOINTS[classifier.method])
-        data = make_longtail(200, 150, 80, random_state=1)
+        data = trainings.problem()
         folder = tmp_path / "c"
 
         class StopError(Exception):
             pass
 
         def stop(what, done, total):
-            if any(folder.rglob("*.safetensors")):
+            if trainings.has_pieces(folder):
                 raise StopError
 
-        whole, rest = [], []
+        whole = []
         undisturbed = clone(classifier)
         undisturbed.fit(data.X, data.Y, progress=lambda *report: whole.append(report))
         with pytest.raises(StopError):  # with nothing in the folder it would train to the end
             classifier.fit(data.X, data.Y, checkpoint=folder, progress=stop)
+        self._goes_on(classifier, folder, undisturbed, len(whole))
+        killed = clone(classifier)
+        self._be_killed(killed, tmp_path / "k")
+        self._goes_on(killed, tmp_path / "k", undisturbed, len(whole))
+
+    def _be_killed(self, classifier, folder):
+        """Train in a process that SIGKILL ends once a piece is finished."""
+        if os.name == "nt":
+            return
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tests.trainings"])
+        training = context.Process(target=trainings.train_and_die, args=(classifier, folder))
+        training.start()
+        training.join()
+        assert training.exitcode == -signal.SIGKILL
+        assert trainings.has_pieces(folder)
+
+    def _goes_on(self, classifier, folder, undisturbed, n_reports):
+        """The same call again uses what was finished, and gives the model of one that never
+        stopped."""
+        data, rest = trainings.problem(), []
         classifier.fit(
             data.X, data.Y, checkpoint=folder, progress=lambda *report: rest.append(report)
         )
-        assert len(rest) < len(whole)  # the finished piece was not done again
+        assert len(rest) < n_reports  # the finished piece was not done again
         first, second = (model.predict_topk(data.X, 5) for model in (undisturbed, classifier))
         assert np.array_equal(first.indices, second.indices)
         assert np.array_equal(first.data, second.data)
@@ -288,9 +369,10 @@ class TestContract:
         X, Y = small
         pipeline = make_pipeline(RowScaler(), classifier)
         name = type(classifier).__name__.lower()
+        varied = next(word for word in GRIDS if word in classifier.get_params())
         search = GridSearchCV(
             pipeline,
-            {f"{name}__C": [0.1, 1.0]} if "C" in classifier.get_params() else {},
+            {f"{name}__{varied}": GRIDS[varied]},
             scoring=longtail.metrics.scorer("P@1"),
             cv=3,
         )

@@ -18,10 +18,10 @@ SETTINGS = {  # models small enough for the bound below to bite, and quick to tr
     "br": {"C": 0.1, "tol": 0.01},
     "br-dekel": {"C": 0.1, "tol": 0.01},
     "ccd-l1": {"strength": 5.0, "tol": 0.1, "max_iter": 20},
-    "cs": {"code_size": 60, "n_labels": 1},
+    "cs": {"code_size": 60, "set_size": 1},
     "dbpc": {"hidden": 32, "n_bits": 32, "max_rounds": 2, "n_neighbors": 1, "batch_size": 32},
     "lm-knn": {"n_dimensions": 20, "max_iter": 5},
-    "logtree": {"bits": 22},
+    "logtree": {"table_bits": 22},
     "plst": {"code_size": 20},
     "proxml": {"strength": 5.0},
     "proxml-cv": {"strengths": [20.0, 5.0], "folds": 2},
@@ -87,8 +87,8 @@ def test_what_cannot_fit_is_refused_with_an_estimate(method):
     data = make_longtail(N, D, L, random_state=0)
     model = find_method(method).estimator()
     if method == "powerset":  # 2,000 points have at most as many sets
-        model.memory_limit = 2**30
-    if hasattr(model, "max_memory"):  # only 5,000 of the labels have points
-        model.max_memory = 0.1
+        model.memory_limit = 1.0
+    elif hasattr(model, "memory_limit"):  # only 5,000 of the labels have points
+        model.memory_limit = 0.1
     with pytest.raises((ParameterError, InputError), match=r"[\d.]+ GB"):
         model.fit(data.X, data.Y)

@@ -1,12 +1,15 @@
-"""The benchmark's side of the peers: lay out the data, call a driver, read what it reports."""
+"""The benchmark's side of the drivers: the methods there are, their data, a call, its report."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,80 +17,126 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.data import Dataset, write_xmc
+from peers.problems import Problem
 
 HERE = Path(__file__).parent
-ENVIRONMENTS = {"omikuji": ".venv/trees", "napkinxc": ".venv/trees", "pecos": ".venv/pecos"}
-TITLES = {"omikuji": "Omikuji, 3 trees", "napkinxc": "napkinXC PLT", "pecos": "PECOS XLinear"}
+ENVIRONMENTS = HERE / ".venv"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as the benchmark runs it; ours are those without an environment of their own."""
+
+    title: str
+    driver: str
+    environment: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    remark: str = "its defaults"
+
+
+METHODS = {
+    "proxml": Method("ProXML", "longtail", settings={"classifier": "ProXML"}),
+    "dismec": Method("DiSMEC", "longtail", settings={"classifier": "DiSMEC"}),
+    "br": Method(
+        "BinaryRelevance", "longtail", settings={"classifier": "BinaryRelevance", "C": 10.0},
+        remark="C=10, recommended for rows of unit length",
+    ),
+    "rbf": Method("RobustBloom", "longtail", settings={"classifier": "RobustBloom", "C": 10.0},
+        remark="C=10, as above",
+    ),
+    "omikuji": Method("Omikuji, 3 trees", "omikuji", "omikuji"),
+    "pecos": Method("PECOS XLinear", "pecos", "pecos", remark="its defaults: PIFA, one tree"),
+    "napkinxc": Method("napkinXC PLT", "napkinxc", "napkinxc"),
+    "svc": Method("scikit-learn SVC", "sklearn", "sklearn", {"base": "LinearSVC"},
+        remark="OneVsRestClassifier(LinearSVC()), its defaults",
+    ),
+    "logistic": Method(
+        "scikit-learn LR", "sklearn", "sklearn",
+        {"base": "LogisticRegression", "solver": "liblinear", "C": 10.0},
+        remark="OneVsRestClassifier(LogisticRegression(solver='liblinear', C=10)), "
+        "C as BinaryRelevance's",
+    ),
+}  # fmt: skip
 
 
 class PeerMissing(Exception):  # noqa: N818 - a reason to go without, not a failure
-    """The peer is not installed, or its driver failed; the message says which."""
+    """The method is not installed, or its driver failed; the message says which."""
 
 
-@dataclass
-class Outcome:
-    """Figures of one method on one set: best seconds so far, bytes on disk, its top five."""
-
-    title: str
-    version: str
-    train: float
-    predict: float
-    bytes: int
-    top: sp.csr_array
-    note: str = ""
-    predict_fastest: float = np.nan
-
-    def better_of(self, other: Outcome | None) -> Outcome:
-        """This outcome with the shorter times of the two."""
-        if other is not None:
-            self.train = min(self.train, other.train)
-            self.predict = min(self.predict, other.predict)
-            self.predict_fastest = min(self.predict_fastest, other.predict_fastest)
-        return self
-
-
-def lay_out(folder: Path, X: sp.csr_array, Y: sp.csr_array, X_test: sp.csr_array) -> None:
-    """Write one set in the forms that the drivers read."""
+def lay_out(folder: Path, problem: Problem) -> None:
+    """Write the features, and the labels of the training part, in the forms that drivers read."""
     folder.mkdir(parents=True, exist_ok=True)
+    X, Y, X_test = problem.X, problem.Y, problem.X_test
     write_xmc(Dataset(X, Y), folder / "train.txt")
     for name, matrix in (("X", X), ("Y", Y), ("X_test", X_test)):
         sp.save_npz(folder / f"{name}.npz", sp.csr_matrix(matrix), compressed=False)
 
 
-def call(peer: str, data: Path, out: Path, n_labels: int, threads: int) -> Outcome:
-    """Run a peer's driver in its own environment and process."""
-    python = HERE / ENVIRONMENTS[peer] / "bin" / "python"
-    if not python.exists():
-        raise PeerMissing(f"{ENVIRONMENTS[peer]} is not there; `make bench-proxml` makes it")
+def call(
+    method: Method, data: Path, out: Path, *, threads: int, environments: Path, limit: float
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Run a method in its own environment and process; its figures and labels, best first.
+
+    `limit` is in seconds. Whatever ends the call, the driver and its workers end with it.
+    """
+    python = _python(method, environments)
     shutil.rmtree(out, ignore_errors=True)
-    done = subprocess.run(
-        [python, HERE / f"run_{peer}.py", data, out, "--threads", str(threads)],
+    words = [python, HERE / f"run_{method.driver}.py", data, out, "--threads", str(threads)]
+    process = subprocess.Popen(
+        [*words, "--settings", json.dumps(method.settings)],
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        start_new_session=True,  # a group of its own, to be ended as one
     )
+    try:
+        _, said = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise PeerMissing(f"it was ended after {limit / 60:g} minutes, the limit") from None
+    finally:
+        _end_group(process)
     report = out / "report.json"
-    if done.returncode or not report.exists():
-        raise PeerMissing(f"its driver failed: {_last_line(done.stderr)}")
-    top = np.load(out / "top.npz")
-    return Outcome(
-        title=TITLES[peer],
-        top=as_scores(top["labels"], n_labels),
-        **json.loads(report.read_text()),
-    )
+    if process.returncode or not report.exists():
+        raise PeerMissing(_reason(process.returncode, said))
+    with np.load(out / "top.npz") as top:
+        return json.loads(report.read_text()), top["labels"]
 
 
-def as_scores(labels: Any, n_labels: int) -> sp.csr_array:
+def as_scores(labels: np.ndarray, n_labels: int) -> sp.csr_array:
     """Labels of shape (n, k), best first and -1 for none, as scores that rank them so."""
     rows, ranks = np.nonzero(labels >= 0)
     scores = (labels.shape[1] - ranks).astype(np.float64)
     return sp.csr_array((scores, (rows, labels[rows, ranks])), shape=(labels.shape[0], n_labels))
 
 
-def folder_bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _python(method: Method, environments: Path) -> Path:
+    """The interpreter to run a method with: ours, or that of its environment if it is complete."""
+    if method.environment is None:
+        return Path(sys.executable)
+    folder = environments / method.environment
+    failed = folder / "failed.txt"
+    if failed.exists():
+        errors = [line for line in failed.read_text().splitlines() if "error" in line.lower()]
+        raise PeerMissing(f"it cannot be installed: {_last_line(chr(10).join(errors))}")
+    if not (folder / ".installed").exists():
+        raise PeerMissing("it is not installed; `make bench-peers` does that")
+    return folder / "bin" / "python"
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    """End what is left of a driver: itself where it was given up, and workers it left behind."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _reason(code: int, said: str) -> str:
+    if code < 0:
+        hint = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
+        return f"its driver was ended by {signal.Signals(-code).name}{hint}"
+    return f"its driver failed: {_last_line(said)}"
 
 
 def _last_line(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from napkinxc.models import PLT
-from peer import Job, K, padded, timed
+from peer import Job, K, padded, peak_memory, timed
 
 DENSE_LIMIT = 2**30  # bytes up to which the model is also tried as dense vectors
 
@@ -27,12 +27,12 @@ def main() -> None:
         return job.best_time(lambda: loaded.predict_proba(X_test, top_k=K))
 
     seconds, rows = predict()
-    fastest = seconds
+    fastest, peak = seconds, peak_memory()  # of the default alone
     if 4 * Y.shape[1] * X.shape[1] < DENSE_LIMIT:
         fastest = min(fastest, predict(load_as="dense")[0])
     job.report(
-        *padded(rows), version=version("napkinxc"), train=train, predict=seconds,
-        predict_fastest=fastest,
+        padded(rows), "napkinxc", version("napkinxc"), train=train, predict=seconds,
+        predict_fastest=fastest, peak=peak,
     )  # fmt: skip
 
 

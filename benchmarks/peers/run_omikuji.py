@@ -31,7 +31,7 @@ def main() -> None:
     model = omikuji.Model.load(str(job.model))
     model.densify_weights(n_threads=job.threads)  # as its command line program does on loading
     n = X_test.shape[0]
-    labels, scores = np.full((n, K), -1, dtype=np.int64), np.full((n, K), np.nan)
+    labels = np.full((n, K), -1, dtype=np.int64)
     features = X_test.indices.astype(np.uint32)
     values = X_test.data.astype(np.float32)
     pools = [
@@ -49,14 +49,14 @@ def main() -> None:
                 model._model_ptr, BEAM, last - first, ffi.cast("uint32_t *", at + 4 * first),
                 ffi.cast("float *", to + 4 * first), K, *into, pools[worker],
             )  # fmt: skip
-            labels[i, :got], scores[i, :got] = found[:got], marks[:got]
+            labels[i, :got] = found[:got]
 
     def predict() -> None:
         with ThreadPoolExecutor(job.threads) as workers:
             list(workers.map(predict_span, range(job.threads)))
 
     seconds, _ = job.best_time(predict)
-    job.report(labels, scores, version=omikuji.__version__, train=train, predict=seconds)
+    job.report(labels, "omikuji", omikuji.__version__, train=train, predict=seconds)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from longtail._sparse import ranked
     from longtail.base import Explanation, ExtremeClassifier, load
     from longtail.data import Dataset
+    from longtail.estimates import Estimate
     from longtail.metrics import evaluate
     from longtail.one_vs_rest import BinaryRelevance, DiSMEC
+    from longtail.recommendation import recommend
     from longtail.tagger import Tagger
 
 _HOMES = {
@@ -23,7 +25,8 @@ _HOMES = {
     "ConditionalBernoulliMixture": "longtail.mixtures",
     "Dataset": "longtail.data",
     "DiSMEC": "longtail.one_vs_rest",
-    "Explanation": "longtail.base",
+    "Estimate": "longtail.estimates",
+    "Explanation": "longtail.explanation",
     "ExtremeClassifier": "longtail.base",
     "ProXML": "longtail.one_vs_rest",
     "ProXMLCV": "longtail.one_vs_rest",
@@ -31,8 +34,9 @@ _HOMES = {
     "Tagger": "longtail.tagger",
     "compare": "longtail.comparison",
     "evaluate": "longtail.metrics",
-    "load": "longtail.base",
+    "load": "longtail.stored",
     "ranked": "longtail._sparse",
+    "recommend": "longtail.recommendation",
 }
 
 __all__ = [
@@ -40,6 +44,7 @@ __all__ = [
     "ConditionalBernoulliMixture",
     "Dataset",
     "DiSMEC",
+    "Estimate",
     "Explanation",
     "ExtremeClassifier",
     "ProXML",
@@ -51,12 +56,13 @@ __all__ = [
     "evaluate",
     "load",
     "ranked",
+    "recommend",
 ]
 
 
 _FOLDERS = (
     "codes", "comparison", "data", "engine", "errors", "joint", "labels", "methods",
-    "metrics", "mixtures", "one_vs_rest", "published", "report", "tail",
+    "metrics", "mixtures", "one_vs_rest", "published", "recommendation", "report", "tail",
 )  # fmt: skip
 
 

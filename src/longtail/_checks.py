@@ -38,6 +38,13 @@ def check_share(**values: Any) -> None:
             raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}.")
 
 
+def check_flag(**values: Any) -> None:
+    """Refuse parameters that are neither True nor False."""
+    for name, value in values.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{name} must be True or False, not {value!r}.")
+
+
 def check_seed(random_state: Any) -> None:
     """Refuse a seed that is not a whole number from 0 to 2³² - 1."""
     if (

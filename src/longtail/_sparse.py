@@ -38,6 +38,20 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
 
 
 @kernel
+def scatter_columns(features, values, ends, first, cursor, indices, data):
+    """Put columns `first`, `first` + 1, ... into a matrix by rows. O(values).
+
+    `cursor[j]` is where the next entry of row j goes; columns must come in order.
+    """
+    for b in range(ends.shape[0] - 1):
+        for p in range(ends[b], ends[b + 1]):
+            q = cursor[features[p]]
+            indices[q] = first + b
+            data[q] = values[p]
+            cursor[features[p]] = q + 1
+
+
+@kernel
 def offer(labels, values, size, label, value):
     """Let a scored label into a best-first list of `size` entries, if it is among the best.
 

@@ -7,114 +7,35 @@ keeping the label names to saving the model, is done here, once.
 
 from __future__ import annotations
 
-import inspect
+import copy
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import polars as pl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from longtail import store
 from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, from_ranked, ranked
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import Kind, TailRanking, decode_labels, encode_labels, inverse_propensities
+from longtail.estimates import Estimate, matrix_bytes, unknown
+from longtail.explanation import Explanation
+from longtail.labels import (
+    EncodedLabels,
+    Kind,
+    TailRanking,
+    decode_labels,
+    encode_labels,
+    inverse_propensities,
+)
+from longtail.stored import StoredEstimator, load
 
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a label got its score: the parts that add up to it, largest first.
-
-    Attributes
-    ----------
-    label : object
-        The name of the label.
-    score : float
-        Its score; the contributions of all features and the bias add up to it.
-    bias : float
-        The part that no feature brings.
-    features : array
-        Names (or numbers) of the features that carried the decision.
-    values, weights, contributions : arrays
-        Value in x, weight in the model, and their product.
-    """
-
-    label: Any
-    score: float
-    bias: float
-    features: NDArray[Any]
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    contributions: NDArray[np.float64]
-
-    def table(self) -> pl.DataFrame:
-        """One row a feature, the largest contribution first."""
-        return pl.DataFrame(
-            {
-                "feature": [str(feature) for feature in self.features],
-                "value": self.values,
-                "weight": self.weights,
-                "contribution": self.contributions,
-            }
-        )
-
-    def __str__(self) -> str:
-        parts = [
-            f"{feature} {part:+.3f}"
-            for feature, part in zip(self.features, self.contributions, strict=True)
-        ]
-        return f"{self.label}: {self.score:+.3f} = bias {self.bias:+.3f}, " + ", ".join(parts)
-
-
-class StoredEstimator(BaseEstimator):
-    """An estimator that the store can write and read: its parameters and what it learned."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        store.register(cls)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to a folder, whole or not at all; see `longtail.load`."""
-        check_is_fitted(self)
-        store.write(path, self)
-
-    def _to_state(self) -> dict[str, Any]:
-        """Parameters and everything learned, for the store."""
-        learned = {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
-        return {"parameters": self.get_params(deep=False), "learned": learned}
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        """The inverse of `_to_state`; unknown parameters are refused."""
-        unknown = set(state["parameters"]) - set(inspect.signature(cls).parameters)
-        if unknown:
-            raise ModelError(
-                f"The model has a parameter {min(unknown)!r} that this version of "
-                f"{cls.__name__} does not know; use the version of longtail that wrote it."
-            )
-        self = cls(**state["parameters"])
-        for name, value in state["learned"].items():
-            if not name.isidentifier() or not name.endswith("_") or name.startswith("_"):
-                raise ModelError(f"The model holds an attribute {name!r}, which none should have.")
-            setattr(self, name, value)
-        if state["learned"]:
-            self._check_state()
-        return self
-
-    def _check_state(self) -> None:
-        """Refuse, with `ModelError`, learned parts that do not fit each other."""
+__all__ = ["Explanation", "ExtremeClassifier", "StoredEstimator", "check_tail", "load", "rarity"]
 
 
 _RANKINGS: WeakKeyDictionary[Any, tuple[Any, TailRanking]] = WeakKeyDictionary()
@@ -187,6 +108,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         return 2.0, 0.0
 
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        """What `_fit` will need on the same data, in O(nnz); see `longtail.estimates`.
+
+        Without one of its own, a method gets a guess.
+        """
+        return unknown(X, Y)
+
     # ---- what a user calls -------------------------------------------------------------------
 
     def fit(
@@ -221,20 +149,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         self._check_parameters()
         self._forget()
-        if Y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; "
-                "give the labels of every row."
-            )
-        rows = self._checked(X, reset=True)
-        encoded = encode_labels(Y, label_names=label_names)
-        if encoded.matrix.shape[0] != rows.shape[0]:
-            raise InputError(
-                f"Found input variables with inconsistent numbers of samples: X has "
-                f"{rows.shape[0]} rows, Y has {encoded.matrix.shape[0]}."
-            )
-        if encoded.matrix.shape[1] == 0:
-            raise InputError("Y has no labels at all; at least one label is needed to train.")
+        rows, encoded = self._encoded(X, Y, label_names)
         folder = None if checkpoint is None else Path(checkpoint)
         with progress_bar(progress) as bar:
             self._fit(rows, encoded.matrix, Run(bar, folder, encoded.classes.tolist()))
@@ -243,6 +158,35 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         self.n_points_ = int(rows.shape[0])
         self.classes_ = encoded.classes
         return self
+
+    def estimate(self, X: Any, Y: Any) -> Estimate:
+        """Memory and time that `fit` on the same data will need; nothing is trained or changed.
+
+        Parameters
+        ----------
+        X, Y
+            As in `fit`.
+
+        Returns
+        -------
+        Estimate
+            `peak_bytes` is meant to be right within a factor of 2, `seconds` to the order of
+            magnitude. O(nnz).
+
+        Examples
+        --------
+        >>> from longtail.data import make_longtail
+        >>> from longtail.one_vs_rest import DiSMEC
+        >>> data = make_longtail(200, 300, 50, random_state=0)
+        >>> DiSMEC().estimate(data.X, data.Y).peak_bytes < 50e6
+        True
+        """
+        self._check_parameters()
+        trial = copy.copy(self)
+        trial._forget()
+        rows, encoded = trial._encoded(X, Y, None)
+        own = [encoded.matrix, *([] if _shares_memory(rows, X) else [rows])]
+        return trial._estimate(rows, encoded.matrix).plus(matrix_bytes(*own))
 
     def predict_topk(
         self,
@@ -318,14 +262,16 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
         return row
 
-    def explain(self, x: Any, label: Any, *, n: int = 10, feature_names: Any = None) -> Explanation:
+    def explain(
+        self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
+    ) -> Explanation:
         """Why a label got its score for one point.
 
         Parameters
         ----------
         x : row of shape (1, D) or (D,)
-        label : object
-            A name from `classes_`.
+        label : object, optional
+            A name from `classes_`; by default the label that scores highest.
         n : int
             How many features to show.
         feature_names : sequence, optional
@@ -341,7 +287,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError(
                 f"There are {len(feature_names)} feature names for {row.shape[1]} features."
             )
-        return self._explain(row, self._column(label), n, np.asarray(feature_names))
+        best = label is None and None not in self.classes_.tolist()  # None may be a name
+        column = self._best_column(row) if best else self._column(label)
+        return self._explain(row, column, n, np.asarray(feature_names))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
@@ -377,6 +325,24 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             kept = _RANKINGS[self] = (key, ranking)
         return kept[1]
 
+    def _encoded(self, X: Any, Y: Any, label_names: Any) -> tuple[sp.csr_array, EncodedLabels]:
+        """Training data as `_fit` takes it, refused in one sentence if it cannot be used."""
+        if Y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; "
+                "give the labels of every row."
+            )
+        rows = self._checked(X, reset=True)
+        encoded = encode_labels(Y, label_names=label_names)
+        if encoded.matrix.shape[0] != rows.shape[0]:
+            raise InputError(
+                f"Found input variables with inconsistent numbers of samples: X has "
+                f"{rows.shape[0]} rows, Y has {encoded.matrix.shape[0]}."
+            )
+        if encoded.matrix.shape[1] == 0:
+            raise InputError("Y has no labels at all; at least one label is needed to train.")
+        return rows, encoded
+
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
@@ -399,6 +365,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
+
+    def _best_column(self, row: sp.csr_array) -> int:
+        """The label that scores highest for one point."""
+        best = int(ranked(self._topk(row, 1), 1)[0][0, 0])
+        if best < 0:
+            raise InputError("No label scores anything for this row; name the label to explain.")
+        return best
 
     def _column(self, label: Any) -> int:
         found = np.flatnonzero(
@@ -483,6 +456,11 @@ def _checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64
     return p
 
 
+def _shares_memory(rows: sp.csr_array, X: Any) -> bool:
+    """Whether the checked rows are the memory of X itself."""
+    return sp.issparse(X) and hasattr(X, "data") and np.may_share_memory(rows.data, X.data)
+
+
 def _is_calibration(value: Any) -> bool:
     return (
         isinstance(value, np.ndarray)
@@ -505,38 +483,3 @@ def _one_sentence(message: str) -> str:
     if "Reshape your data" in message:
         return f"{first}. Reshape your data: one row a point, one column a feature."
     return f"{first}."
-
-
-def load(path: str | Path, *, verify: bool = True) -> Any:
-    """Read a model that `save` wrote; its arrays stay on disk until they are used.
-
-    Parameters
-    ----------
-    path : path-like
-        The model folder.
-    verify : bool
-        Whether to compare all checksums, which reads every file once.
-
-    Returns
-    -------
-    estimator
-        As it was when saved: same predictions, same label names.
-
-    Raises
-    ------
-    ModelError
-        If the folder is damaged, altered, not a model, or of a newer format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from longtail.one_vs_rest import DiSMEC
-    >>> folder = tempfile.mkdtemp() + "/model"
-    >>> DiSMEC().fit([[0, 1], [1, 0]], ["sea", "snow"]).save(folder)
-    >>> load(folder).predict([[1, 0]]).tolist()
-    ['snow']
-    """
-    model = store.read(path, verify=verify)
-    if not isinstance(model, StoredEstimator):
-        raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
-    return model

@@ -17,8 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count
+from longtail._random_kernels import seeds_of_rows
 from longtail._sparse import from_ranked, ranked
-from longtail.engine._random_kernels import seeds_of_rows
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError
 from longtail.probabilities import ProbabilityClassifier

@@ -6,6 +6,9 @@ import inspect
 import json
 import re
 import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -98,11 +101,11 @@ class TestResults:
         whole = len(load(files / "train.jsonl"))
         assert usual["test_points"] == round(0.2 * whole)
         assert usual["train_points"] == whole - usual["test_points"]
-        by_number = call(*words, "--test-size", 30, "--seed", 1).json
+        by_number = call(*words, "--test-size", 30, "--random-state", 1).json
         assert by_number["test_points"] == 30
-        again = call(*words, "--test-size", 30, "--seed", 1).json
+        again = call(*words, "--test-size", 30, "--random-state", 1).json
         assert again["results"][0]["metrics"] == by_number["results"][0]["metrics"]
-        other = call(*words, "--test-size", 30, "--seed", 2).json
+        other = call(*words, "--test-size", 30, "--random-state", 2).json
         assert other["results"][0]["metrics"] != by_number["results"][0]["metrics"]
 
     def test_test_data_of_its_own(self, call, files, text_model, tmp_path):
@@ -220,10 +223,39 @@ class TestMethods:
         found = call("compare", files / "features", "-m", "all", "--json", "-q").json
         assert [result["name"] for result in found["results"]] == ["br", "dismec"]
 
+    def test_all_that_fit(self, call, files, monkeypatch):
+        """Methods that would need too much are not tried, and their rows say why."""
+        known = {name: longtail.methods.methods()[name] for name in ("br", "dismec")}
+        monkeypatch.setattr("longtail.methods.methods", lambda: known)
+        usual = DiSMEC._estimate
+        needed = {"seconds": 700.0, "peak_bytes": 10**6}
+
+        def estimate(self, X, Y):
+            return replace(usual(self, X, Y), reason="it is made up", **needed)
+
+        monkeypatch.setattr(DiSMEC, "_estimate", estimate)
+        words = ["compare", files / "features", "-q"]
+        outcome = call(*words, "-m", "all")
+        assert outcome.code == 0
+        assert rows_of(outcome.out)["dismec"] == (
+            "dismec  Not tried: it takes about 12 minutes, and the limit is 10 minutes: it is made "
+            "up."
+        )
+        assert float(rows_of(outcome.out)["br"].split()[1]) > 50
+        assert float(rows_of(call(*words, "-m", "dismec").out)["dismec"].split()[1]) > 50
+        refused = call(*words, "-m", "dismec", "--time-limit", 11)
+        assert refused.code == 1
+        assert "the limit is 11 minutes" in refused.out
+        assert "Not tried" not in call(*words, "-m", "all", "--time-limit", 12).out
+        needed.update(seconds=1.0, peak_bytes=10**15)
+        free = call(*words, "-m", "dismec", "--json").json["results"][0]["failure"]
+        assert re.fullmatch(r"Not tried: it needs about 1000000 GB of memory, and .*", free)
+        assert "Not tried" not in call(*words, "-m", "dismec", "--memory-limit", 2e6).out
+
     def test_one_method_under_two_names(self, call, files, tmp_path):
         outcome = call(
             "compare", files / "features", "-m", "dismec, loose=dismec", "--set", "loose.C=0.001",
-            "--json", "-q", "--keep", tmp_path / "models", "--jobs", 1,
+            "--json", "-q", "--keep", tmp_path / "models", "--n-jobs", 1,
         )  # fmt: skip
         usual, loose = outcome.json["results"]
         assert (loose["name"], loose["method"]) == ("loose", "dismec")
@@ -266,6 +298,57 @@ class TestMethods:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         assert call("compare", files / "features", "-m", "dismec", "-q").code == 0
         assert list(tmp_path.iterdir()) == []
+
+
+class TestReport:
+    def test_everything_is_on_the_page(self, call, files, tmp_path):
+        words = ["compare", files / "features", "-m", "dismec,loose=dismec,br,ovo"]
+        words += ["--set", "loose.C=0.1", "--report", tmp_path / "a report.html"]
+        outcome = call(*words)
+        assert outcome.code == 0
+        assert f"The report is in {tmp_path / 'a report.html'}.\n" in outcome.err
+        page = (tmp_path / "a report.html").read_text("utf-8")
+        rows = rows_of(outcome.out)
+        for name in ("dismec", "loose", "br", "ovo"):
+            cells = re.search(rf'<tr><th scope="row">{name}</th>(.*)</tr>', page)[1]
+            shown = re.findall(r"<td[^>]*>([^<]*)</td>", cells)
+            assert shown == rows[name].split()[1:]
+        headings = re.findall(r"<h2>(.*)</h2>", page)
+        assert headings == [
+            "Results", "Accuracy against time, size and tail", "What a tail weight would bring",
+            "Head, torso and tail", "The data", "Settings", "How it was made",
+        ]  # fmt: skip
+        assert page.count("<svg ") == 7
+        assert "-m dismec,loose=dismec,br,ovo --set loose.C=0.1 --report &#x27;" in page
+        assert "<td>dismec</td><td>C=0.1</td>" in page
+        assert f"longtail {longtail.__version__}, python" in page
+
+    def test_json_stays_json(self, call, files, tmp_path):
+        words = ["compare", files / "features", "-m", "dismec", "--json", "-q"]
+        found = call(*words, "--report", tmp_path / "out.html")
+        assert (tmp_path / "out.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+        assert found.json["results"][0]["tail_curve"][0]["tail"] == 0
+        assert found.json["results"][0]["milliseconds_per_point"] > 0
+        assert call(*words).json["results"][0]["tail_curve"] is None
+
+    def test_an_extra_that_is_not_installed(self, call, files, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "torch", None)
+        words = ["compare", files / "features", "-m", "dbpc,dismec", "-q"]
+        assert call(*words, "--report", tmp_path / "out.html").code == 0
+        page = (tmp_path / "out.html").read_text("utf-8")
+        left_out = page.partition("<h2>Left out</h2>")[2].partition("</table>")[0]
+        assert "dbpc" in left_out
+        assert "pip install &quot;longtail[deep]&quot;" in left_out
+
+    def test_methods_without_a_result(self, call, files, tmp_path):
+        """One refuses data with several labels a point, another has nothing to say of itself."""
+        words = ["compare", files / "features", "-m", "dismec,msvm", "-q", "--memory-limit", "1e-9"]
+        outcome = call(*words, "--report", tmp_path / "out.html")
+        assert outcome.code == 1
+        page = (tmp_path / "out.html").read_text("utf-8")
+        left_out = page.partition("<h2>Left out</h2>")[2].partition("</table>")[0]
+        assert re.findall(r'<th scope="row">(\w+)</th>', left_out) == ["dismec", "msvm"]
+        assert left_out.count("Not tried: it needs about") == 2
 
 
 class TestFailures:
@@ -314,6 +397,41 @@ class TestFailures:
             assert list(rows_of(outcome.out)) == ["dismec"]
             assert "Label sets, %" in outcome.out
 
+    def test_interrupted_report(self, call, files, monkeypatch, tmp_path):
+        """What was finished is in the report, and it says that there would have been more."""
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(BinaryRelevance, "_fit", interrupt)
+        words = ["compare", files / "features", "-q", "--report", tmp_path / "out.html"]
+        outcome = call(*words, "-m", "dismec,br,ova")
+        assert outcome.code == 130
+        page = (tmp_path / "out.html").read_text("utf-8")
+        assert "Interrupted during br: 1 method was through before" in page
+        assert '<th scope="row">dismec</th>' in page
+        assert '<th scope="row">br</th>' not in page
+        assert call(*words, "-m", "br").code == 130
+        assert "No method finished." in (tmp_path / "out.html").read_text("utf-8")
+
+    def test_an_interrupted_writer_leaves_the_old_report(self, call, files, monkeypatch, tmp_path):
+        (tmp_path / "out.html").write_text("old")
+        write = Path.write_text
+
+        def interrupt(path, text, **options):
+            if path.name != "out.html":
+                return write(path, text, **options)
+            write(path, text[: len(text) // 2], **options)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Path, "write_text", interrupt)
+        words = ["compare", files / "features", "-m", "dismec", "-q"]
+        outcome = call(*words, "--report", tmp_path / "out.html")
+        assert (outcome.code, outcome.err) == (130, "Interrupted.\n")
+        assert "Label sets, %" in outcome.out
+        assert (tmp_path / "out.html").read_text() == "old"
+        assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
+
     def test_a_model_that_cannot_be_saved(self, call, files, monkeypatch):
         def fail(*_, **__):
             raise OSError(28, "No space left on device")
@@ -340,6 +458,9 @@ class TestFailures:
             (["-m", "br", "--set", "br.C=-1"], ["C must be a positive"]),
             (["-m", "br", "--tail", "-1"], ["must be zero or a positive"]),
             (["-m", "br", "--plot", "plot.xyz"], ["plot.xyz", "png"]),
+            (["-m", "br", "--report", "out.pdf"], ["out.pdf", "html"]),
+            (["-m", "br", "--time-limit", "0"], ["limit of seconds must be a positive"]),
+            (["-m", "all", "--memory-limit", "-1"], ["limit of bytes must be a positive"]),
             (["-m", "br", "--test", "DATA", "--test-size", "0.5"], ["give one"]),
             (["-m", "br", "--test", "nowhere"], ["nowhere: there is no such file"]),
             (["-m", "br", "--test", "TEXTS"], ["features, but the test part has only texts"]),
@@ -385,7 +506,7 @@ def test_the_page_names_only_options_that_exist(call):
         for command in ("compare", "reproduce")
     }
     lines = re.findall(r"^\$ longtail (compare|reproduce)(.*)$", text, re.M)
-    assert len(lines) == 7
+    assert len(lines) == 8
     for command, line in lines:
         assert set(re.findall(r"--[a-z][a-z-]+", line)) <= there[command]
     assert set(re.findall(r"`(--[a-z][a-z-]+)", text)) <= there["compare"] | there["reproduce"]

@@ -29,7 +29,7 @@ def older(call, files, tmp_path_factory):
     whole = load(files / "train.jsonl")
     sets = [tuple(name for name in row if name not in NEW) for row in whole.label_sets()]
     save(Dataset(None, sets, texts=whole.texts), folder / "older.jsonl")
-    words = ["train", folder / "older.jsonl", "--to", folder / "model", "--jobs", 1, "-q"]
+    words = ["train", folder / "older.jsonl", "--to", folder / "model", "--n-jobs", 1, "-q"]
     assert call(*words).code == 0
     return folder
 
@@ -71,7 +71,7 @@ class TestTexts:
 
     def test_the_model_remembers(self, call, files, model):
         n_jobs = longtail.load(model).classifier_.n_jobs
-        assert call("extend", model, files / "train.jsonl", "-q", "--jobs", 2).err == ""
+        assert call("extend", model, files / "train.jsonl", "-q", "--n-jobs", 2).err == ""
         tagger = longtail.load(model)
         train = load(files / "train.jsonl")
         counts = dict(zip(tagger.classes_.tolist(), tagger.label_counts_.tolist(), strict=True))
@@ -267,7 +267,7 @@ def test_killed_at_any_moment_the_model_is_the_old_or_the_new_one(call, files, o
 
     def run(folder, kill_at):
         shutil.copytree(older / "model", folder / "model")
-        words = ["extend", str(folder / "model"), str(files / "train.jsonl"), "--jobs", "1"]
+        words = ["extend", str(folder / "model"), str(files / "train.jsonl"), "--n-jobs", "1"]
         log = str(folder.with_suffix(".log"))
         process = context.Process(target=killable.run, args=(words, str(folder), kill_at, log))
         process.start()

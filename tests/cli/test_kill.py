@@ -43,7 +43,7 @@ class Training:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.model = folder / "model"
-        self.words = ["train", str(data), "--to", str(self.model), "--jobs", "1", *options]
+        self.words = ["train", str(data), "--to", str(self.model), "--n-jobs", "1", *options]
         self.log = folder.with_suffix(".log")
 
     def start(self, kill_at=None):
@@ -134,7 +134,7 @@ def test_killed_twice_and_resumed_on_other_threads(context, data, undisturbed, t
     training = Training(context, data, tmp_path / "twice")
     for moment in (undisturbed.moments() // 3, 6):
         assert training.run(kill_at=moment) == -signal.SIGKILL
-    training.words[training.words.index("--jobs") + 1] = "2"
+    training.words[training.words.index("--n-jobs") + 1] = "2"
     assert training.run() == 0
     model, wanted = store.read(training.model), store.read(undisturbed.model)
     assert (model.classifier_.weights_ != wanted.classifier_.weights_).nnz == 0
@@ -175,7 +175,7 @@ def _long_words(folder):
     save(make_longtail(4000, 3000, 2000, random_state=0), folder / "long.txt")
     return [
         sys.executable, "-m", "longtail", "train", str(folder / "long.txt"), "--to",
-        str(folder / "model"), "-m", "br", "--set", "tol=1e-9", "--jobs", "1", "-q",
+        str(folder / "model"), "-m", "br", "--set", "tol=1e-9", "--n-jobs", "1", "-q",
     ]  # fmt: skip
 
 

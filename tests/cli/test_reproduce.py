@@ -64,7 +64,7 @@ def grown(monkeypatch):
 def test_several_seeds(call, grown, monkeypatch, tmp_path):
     """Without a folder of data: means, deviations, tests over the seeds, a plot."""
     monkeypatch.delenv("LONGTAIL_DATA", raising=False)
-    words = ["reproduce", "grown", "-q", "--jobs", 1]
+    words = ["reproduce", "grown", "-q", "--n-jobs", 1]
     found = call(*words, "--json", "--plot", tmp_path / "curves.svg").json
     assert [trial["dataset"] for trial in found["trials"]] == ["Made-4", "Made-8"]
     for trial in found["trials"]:
@@ -101,7 +101,7 @@ def test_several_seeds(call, grown, monkeypatch, tmp_path):
 
 
 def test_fewer_seeds(call, grown):
-    words = ["reproduce", "grown", "-q", "--jobs", 1, "--only", "made-4", "-m", "dismec,br"]
+    words = ["reproduce", "grown", "-q", "--n-jobs", 1, "--only", "made-4", "-m", "dismec,br"]
     two = call(*words, "--seeds", 2, "--json").json["trials"][0]
     assert (two["seeds"], two["differences"]) == ([0, 1], [])
     shown = call(*words, "--seeds", 1).out
@@ -111,7 +111,7 @@ def test_fewer_seeds(call, grown):
 
 
 def test_trials_of_one_folder_go_together(call, grown):
-    words = ["reproduce", "grown", "-q", "--jobs", 1, "-m", "dismec", "--seeds", 1, "--json"]
+    words = ["reproduce", "grown", "-q", "--n-jobs", 1, "-m", "dismec", "--seeds", 1, "--json"]
     found = call(*words, "--only", "made").json["trials"]
     assert [trial["dataset"] for trial in found] == ["Made-4", "Made-8"]
 
@@ -168,7 +168,7 @@ def test_slow_methods_wait_to_be_asked(call, benchmarks):
     words = ["reproduce", "proxml", "--data", benchmarks, "--only", "mediamill", "-m", "ccd-l1"]
     (row,) = call(*words, "--json", "-q").json["trials"][0]["rows"]
     assert row["left_out"] == "takes long here; --slow runs it"
-    shown = call(*words, "--slow", "-q", "--jobs", 1).out
+    shown = call(*words, "--slow", "-q", "--n-jobs", 1).out
     assert "CCD-L1: trained in" in shown
     assert "* PSnDCG@1, PSP@1 of the paper must be equal, but are 63.6 and 63.9" in shown
 

@@ -30,7 +30,7 @@ class TestTexts:
         # names go in and out in Python, too
         assert set(tagger.predict(train.texts[:1])[0]) <= set(train.classes.tolist())
         meta = store.read_meta(text_model).meta
-        assert meta == {"data": "train.jsonl", "method": "dismec", "seed": 0}
+        assert meta == {"data": "train.jsonl", "method": "dismec", "random_state": 0}
 
     def test_predictions_are_those_of_the_library(self, call, files, text_model):
         outcome = call("predict", text_model, files / "test.jsonl", "-k", 3)
@@ -46,7 +46,7 @@ class TestTexts:
         assert "thème [bold]é" in outcome.out  # as itself, not as an escape
 
     def test_a_new_process_predicts_the_same_to_the_bit(self, call, files, text_model):
-        here = call("predict", text_model, files / "test.jsonl", "--jobs", 1)
+        here = call("predict", text_model, files / "test.jsonl", "--n-jobs", 1)
         words = ["-m", "longtail", "predict", str(text_model), str(files / "test.jsonl")]
         there = subprocess.run([sys.executable, *words], capture_output=True, check=True)
         assert there.stderr == b""
@@ -248,7 +248,7 @@ class TestFeatures:
 
 def test_held_out_points(call, files, tmp_path):
     words = ["train", files / "train.jsonl", "--to", tmp_path / "m", "--test-size", 0.2, "-q"]
-    outcome = call(*words, "--json", "--seed", 3, "-k", "1")
+    outcome = call(*words, "--json", "--random-state", 3, "-k", "1")
     assert (outcome.code, outcome.err) == (0, "")
     whole = load(files / "train.jsonl")
     train, test = whole.split(test_size=0.2, random_state=3)

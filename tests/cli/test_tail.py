@@ -114,7 +114,7 @@ def test_table_and_plot(call, files, matrix_model, tmp_path):
 
 def test_calibration_is_kept_in_the_model(call, files, model):
     before, notes = longtail.load(model), store.read_meta(model).meta
-    outcome = call("tail", model, files / "test.jsonl", "--calibrate", "--json", "--jobs", 1)
+    outcome = call("tail", model, files / "test.jsonl", "--calibrate", "--json", "--n-jobs", 1)
     assert outcome.code == 0
     assert outcome.err == f"The score scale is kept in {model}.\n"
     test = load(files / "test.jsonl")

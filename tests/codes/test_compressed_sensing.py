@@ -196,7 +196,7 @@ def linear_problem(n=150, n_labels=40, per_row=2, seed=0):
 )
 def test_label_sets_come_back(decoding, least):
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=32, decoding=decoding, n_labels=2, strength=1e-4)
+    model = CompressedSensing(code_size=32, decoding=decoding, set_size=2, strength=1e-4)
     predicted = model.fit(X, Y).predict(X)
     assert (predicted.sum(axis=1) <= 2).all()
     assert (predicted == Y).all(axis=1).mean() >= least
@@ -208,10 +208,10 @@ def test_the_size_with_the_lowest_hamming_loss_is_chosen(decoding):
     X, Y = linear_problem(per_row=3)
     model = CompressedSensing(code_size=38, decoding=decoding, strength=1e-3).fit(X, Y)
     losses = model.choice_table()
-    assert losses["n_labels"].to_list() == list(range(1, 31))
-    assert model.n_labels_ == 1 + int(np.argmin(losses["hamming_loss"].to_numpy()))
+    assert losses["set_size"].to_list() == list(range(1, 31))
+    assert model.set_size_ == 1 + int(np.argmin(losses["hamming_loss"].to_numpy()))
     if decoding == "omp":
-        assert model.n_labels_ == 3
+        assert model.set_size_ == 3
     # the same by hand
     order = np.random.default_rng(0).permutation(150)
     held, rest = np.sort(order[:50]), np.sort(order[50:])
@@ -230,7 +230,7 @@ def test_the_size_with_the_lowest_hamming_loss_is_chosen(decoding):
 def test_the_model_is_trained_on_all_rows():
     X, Y = linear_problem()
     chosen = CompressedSensing(code_size=30).fit(X, Y)
-    given = CompressedSensing(code_size=30, n_labels=chosen.n_labels_).fit(X, Y)
+    given = CompressedSensing(code_size=30, set_size=chosen.set_size_).fit(X, Y)
     assert np.array_equal(chosen.weights_, given.weights_)
     A = given.code_.T / np.sqrt(30)
     assert np.allclose(given.weights_, fit_ridge(X, Y @ A.T, strength=1.0).weights, atol=1e-6)
@@ -239,9 +239,9 @@ def test_the_model_is_trained_on_all_rows():
 
 def test_the_size_may_be_set_by_hand():
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=32, n_labels=1, strength=1e-3).fit(X, Y)
+    model = CompressedSensing(code_size=32, set_size=1, strength=1e-3).fit(X, Y)
     one = model.predict(X)
-    model.n_labels_ = 2
+    model.set_size_ = 2
     assert (one.sum(axis=1) == 1).all()
     assert (model.predict(X).sum(axis=1) == 2).all()
 
@@ -249,7 +249,7 @@ def test_the_size_may_be_set_by_hand():
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_scores_rank_the_set_first(decoding):
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=20, decoding=decoding, n_labels=3).fit(X, Y)
+    model = CompressedSensing(code_size=20, decoding=decoding, set_size=3).fit(X, Y)
     sets = model.predict(X)
     best, values = ranked(model.predict_topk(X, 40), 40)
     assert (values[:, 1:] <= values[:, :-1]).all()
@@ -268,7 +268,7 @@ def test_scores_rank_the_set_first(decoding):
 def test_decoding_without_the_table_of_inner_products_is_the_same(monkeypatch):
     X, Y = linear_problem()
     for decoding in ("omp", "lasso"):
-        model = CompressedSensing(code_size=20, decoding=decoding, n_labels=3).fit(X, Y)
+        model = CompressedSensing(code_size=20, decoding=decoding, set_size=3).fit(X, Y)
         with_table = model.predict_topk(X, 5)
         with monkeypatch.context() as patch:
             patch.setattr(compressed_sensing, "PRODUCTS_BYTES", 10)
@@ -280,7 +280,7 @@ def test_decoding_without_the_table_of_inner_products_is_the_same(monkeypatch):
 @pytest.mark.parametrize("decoding", DECODINGS)
 def test_blocks_do_not_change_predictions(decoding, monkeypatch):
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=20, decoding=decoding, n_labels=3).fit(X, Y)
+    model = CompressedSensing(code_size=20, decoding=decoding, set_size=3).fit(X, Y)
     whole, top = model.predict(X), model.predict_topk(X, 5)
     monkeypatch.setattr(_regression, "BLOCK_ROWS", 7)
     for n_jobs in (1, 2):
@@ -293,7 +293,7 @@ def test_blocks_do_not_change_predictions(decoding, monkeypatch):
 
 def test_explains_the_correlation():
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=20, decoding="correlation", n_labels=2).fit(X, Y)
+    model = CompressedSensing(code_size=20, decoding="correlation", set_size=2).fit(X, Y)
     scores = model.predict_topk(X, 40).toarray()
     for row, label in ((0, 3), (5, 17)):
         why = model.explain(X[[row]], label, n=40)
@@ -305,7 +305,7 @@ def test_explains_the_correlation():
 def test_a_label_without_a_point_is_never_predicted(decoding):
     X, Y = linear_problem()
     Y[:, 7] = 0
-    model = CompressedSensing(code_size=20, decoding=decoding, n_labels=10).fit(X, Y)
+    model = CompressedSensing(code_size=20, decoding=decoding, set_size=10).fit(X, Y)
     assert not model.predict(X)[:, 7].any()
     assert not (model.predict_topk(X, 40).indices == 7).any()
 
@@ -326,7 +326,7 @@ def test_constant_labels_and_one_label():
 
 def test_a_single_row_needs_no_held_out_rows():
     model = CompressedSensing().fit([[1.0, 2.0]], [["sea", "sun"]])
-    assert model.n_labels_ == 2
+    assert model.set_size_ == 2
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)
@@ -339,16 +339,16 @@ def test_saved_and_loaded_it_is_the_same(decoding, tmp_path):
     assert np.array_equal(here.data, there.data)
     assert np.array_equal(here.indices, there.indices)
     assert np.array_equal(model.predict(X), loaded.predict(X))
-    assert loaded.n_labels_ == model.n_labels_
+    assert loaded.set_size_ == model.set_size_
     assert loaded.choice_table().equals(model.choice_table())
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("n_labels_", 0),
-        ("n_labels_", 10**9),
-        ("n_labels_", "many"),
+        ("set_size_", 0),
+        ("set_size_", 10**9),
+        ("set_size_", "many"),
         ("code_", np.zeros((40, 20), dtype=np.int8)),
         ("code_", np.ones((40, 20))),
         ("code_", np.ones((39, 20), dtype=np.int8)),
@@ -358,7 +358,7 @@ def test_saved_and_loaded_it_is_the_same(decoding, tmp_path):
 )
 def test_altered_models_are_refused(name, value, tmp_path):
     X, Y = linear_problem()
-    model = CompressedSensing(code_size=20, n_labels=1).fit(X, Y)
+    model = CompressedSensing(code_size=20, set_size=1).fit(X, Y)
     setattr(model, name, value)
     model.save(tmp_path / "model")
     with pytest.raises(ModelError):
@@ -371,9 +371,9 @@ def test_altered_models_are_refused(name, value, tmp_path):
         ({"code_size": 0}, "code_size"),
         ({"code_size": 41}, "code_size is 41, but there are 40 labels"),
         ({"code_size": 1.5}, "code_size"),
-        ({"n_labels": 41}, "n_labels is 41, but there are 40 labels"),
-        ({"n_labels": 0}, "n_labels"),
-        ({"n_labels": 2.0}, "n_labels"),
+        ({"set_size": 41}, "set_size is 41, but there are 40 labels"),
+        ({"set_size": 0}, "set_size"),
+        ({"set_size": 2.0}, "set_size"),
         ({"decoding": "magic"}, "decoding"),
         ({"validation": 1.0}, "validation"),
         ({"strength": 0.0}, "strength"),
@@ -406,8 +406,8 @@ def test_nan_is_refused():
 def test_the_order_of_the_labels_does_not_matter():
     data = make_longtail(200, 150, 60, random_state=0)
     order = np.random.default_rng(0).permutation(60)
-    here = CompressedSensing(n_labels=2).fit(data.X, data.Y)
-    there = CompressedSensing(n_labels=2).fit(data.X, sp.csr_array(data.Y)[:, order])
+    here = CompressedSensing(set_size=2).fit(data.X, data.Y)
+    there = CompressedSensing(set_size=2).fit(data.X, sp.csr_array(data.Y)[:, order])
     seen = np.flatnonzero(here.label_counts_[order] > 0)
     a = here.predict(data.X).toarray()[:, order][:, seen]
     b = there.predict(data.X).toarray()[:, seen]

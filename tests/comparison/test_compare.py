@@ -12,8 +12,8 @@ from longtail.comparison import Comparison, Result, Setup, compare, prepare
 from longtail.comparison.running import named_classifiers
 from longtail.data import RowScaler, make_longtail
 from longtail.errors import InputError, ParameterError
-from longtail.labels import propensities
-from longtail.metrics import Evaluation, evaluate
+from longtail.labels import label_counts, propensities, tail_statistics
+from longtail.metrics import Evaluation, by_frequency, evaluate
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,40 @@ class TestCompare:
         assert table["P@2"].to_list() == [found[name].evaluation["P@2"] for name in methods]
         assert table["failure"].null_count() == 3
         assert (table["train_seconds"] > 0).all()
+
+    def test_bins_and_curves(self, parts):
+        """Both are those of a tagger on the same parts, with the propensities of the comparison."""
+        train, test = parts
+        methods = {"dismec": DiSMEC(), "ova": "ova"}
+        options = {"features": RowScaler(), "k": (1, 2), "constants": "Amazon-670K"}
+        found = compare(train, test, methods, curves=True, **options)
+        assert compare(train, test, ["dismec"], **options)["dismec"].tail_curve is None
+        chances = propensities(train.Y, dataset="Amazon-670K")
+        for name, classifier in named_classifiers(methods).items():
+            tagger = Tagger(features=RowScaler(), classifier=classifier).fit(train.X, train.Y)
+            wanted = by_frequency(test.Y, tagger.predict_topk(test.X, 2), train.Y, k=(1, 2))
+            assert found[name].by_frequency.equals(wanted)
+            for weight in (0.0, 1.0):
+                scores = tagger.predict_topk(test.X, 2, tail=weight, propensities=chances)
+                wanted = evaluate(test.Y, scores=scores, k=(1, 2), propensities=chances)
+                curve = found[name].tail_curve.filter(pl.col("tail") == weight)
+                for measure in ("P@1", "P@2", "PSP@1", "PSP@2"):
+                    assert curve[measure][0] == pytest.approx(wanted[measure])
+        assert found.to_dict()["results"][0]["tail_curve"][0]["tail"] == 0
+
+    def test_labels_are_described(self, parts):
+        train, test = parts
+        common = compare(train, test, ["dismec"]).common
+        assert common.label_tail == tail_statistics(train.Y)
+        assert common.label_counts.tolist() == label_counts(train.Y).tolist()
+        assert common.labels_per_point.sum() == train.Y.nnz
+        assert common.to_dict()["label_tail"]["labels"] == 30
+        assert "label_counts" not in common.to_dict()
+
+    def test_one_label_a_point_cannot_be_ranked_again(self, parts, monkeypatch):
+        first = DiSMEC._topk
+        monkeypatch.setattr(DiSMEC, "_topk", lambda self, X, k: first(self, X, 1))
+        assert compare(*parts, ["dismec"], curves=True)["dismec"].tail_curve is None
 
     def test_classifiers_are_not_changed(self, parts):
         classifier = BinaryRelevance()
@@ -127,6 +161,7 @@ class TestResults:
             "train_seconds": ["a"],
             "predict_seconds": ["b"],
             "points_per_second": ["b"],
+            "milliseconds_per_point": ["b"],
             "megabytes": ["a"],
             "peak_megabytes": ["b"],
             "n_parameters": ["b"],

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import expit, log_softmax, softmax
 
 from longtail._run import Run
-from longtail.engine import _growing, boosted_softmax, boosting
-from longtail.engine._growing import Growth, bins_of, harmless
+from longtail.engine import boosted_softmax, boosting, growing
 from longtail.engine.boosted_softmax import BoostedSoftmax, boosting_bytes, fit_boosted_softmax
 from longtail.engine.boosting import boost_binary, boost_softmax, cross_entropy, log_shares
+from longtail.engine.growing import Growth, bins_of, harmless
 from longtail.engine.trees import Forest
 from longtail.errors import (
     CheckpointError,
@@ -221,10 +221,10 @@ def test_features_are_binned_once_and_forgotten():
     place = id(X)
     for step in range(3):
         boost_softmax(X, targets, np.zeros((150, 5)), Growth(), n_steps=1, place=step)
-    assert [key[0] for key in _growing._known].count(place) == 1
+    assert [key[0] for key in growing._known].count(place) == 1
     del X
     gc.collect()
-    assert place not in [key[0] for key in _growing._known]
+    assert place not in [key[0] for key in growing._known]
 
 
 def test_lightgbm_keeps_quiet(capfd):

@@ -9,8 +9,8 @@ import numpy as np  # noqa: F401 - loads the BLAS whose threads are counted
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from longtail.engine._solution import Stopped
 from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.solution import Stopped
 from longtail.errors import ParameterError
 
 

@@ -15,7 +15,6 @@ from sklearn.svm import LinearSVC
 from longtail.engine import fit_linear
 from longtail.engine._loss_kernels import point_loss, point_slope
 from longtail.engine._proximal_kernels import total_surplus
-from longtail.engine._solution import Stopped
 from longtail.engine.problem import LinearTask, make_task
 from longtail.engine.proximal import (
     L1Problem,
@@ -25,6 +24,7 @@ from longtail.engine.proximal import (
     solve_accelerated,
     solve_proximal,
 )
+from longtail.engine.solution import Stopped
 from longtail.errors import ConvergenceWarning
 
 LOSSES = ("squared_hinge", "logistic")

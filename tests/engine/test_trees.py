@@ -123,7 +123,7 @@ def test_other_features_are_refused():
 def test_lightgbm_says_the_same(sparse, leaves):
     """Exactly, also where values lie on thresholds."""
     lightgbm = pytest.importorskip("lightgbm")
-    from longtail.engine._growing import Grower, Growth, bins_of
+    from longtail.engine.growing import Grower, Growth, bins_of
 
     rng = np.random.default_rng(leaves)
     X = rng.normal(size=(400, 8))
@@ -152,7 +152,7 @@ def test_lightgbm_says_the_same(sparse, leaves):
 @pytest.mark.parametrize("idle", [[0], [1], [1, 2], [0, 3]])
 def test_steps_without_a_split_do_not_confuse_the_others(idle):
     pytest.importorskip("lightgbm")
-    from longtail.engine._growing import Grower, Growth, bins_of
+    from longtail.engine.growing import Grower, Growth, bins_of
 
     rng = np.random.default_rng(8)
     X = sp.csr_array(rng.normal(size=(90, 4)))

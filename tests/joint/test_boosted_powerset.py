@@ -129,11 +129,10 @@ def test_one_set_only(fitted):
     assert model.predict_sets(X[:1]) == [[((0, 2), 1.0)]]
 
 
-def test_memory_is_estimated_before_any_work(fitted, monkeypatch):
+def test_memory_is_estimated_before_any_work(fitted):
     X, Y, _ = fitted
-    monkeypatch.setattr(LabelPowerset, "memory_limit", 1000)
     with pytest.raises(InputError, match=r"400 trees and some .* GB .* br or cbm") as caught:
-        LabelPowerset(learner="boosting").fit(X, Y)
+        LabelPowerset(learner="boosting", memory_limit=1e-6).fit(X, Y)
     assert "\n" not in str(caught.value)
 
 

@@ -31,7 +31,7 @@ EXACT = {"prune": 0.0, "tol": 1e-10}
 @pytest.fixture(params=["direct", "newton"])
 def solver(request, monkeypatch):
     """Both ways of the engine to solve the regressions."""
-    monkeypatch.setattr(train, "suits_direct", lambda task: request.param == "direct")
+    monkeypatch.setattr(train, "few_and_dense", lambda *_: request.param == "direct")
     return request.param
 
 

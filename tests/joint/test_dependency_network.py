@@ -105,7 +105,7 @@ def test_sets_without_labels_are_left_out_where_they_are_not_wanted():
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_each_label_is_regressed_on_all_others(direct, monkeypatch):
-    monkeypatch.setattr(train, "suits_direct", lambda task: direct)
+    monkeypatch.setattr(train, "few_and_dense", lambda *_: direct)
     X, Y = problem(n=150)
     model = DependencyNetwork(C=2.0, prune=0.0, tol=1e-10).fit(X, Y)
     for label in range(4):

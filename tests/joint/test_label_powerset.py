@@ -211,18 +211,17 @@ class TestExplanation:
 
 
 class TestRefusals:
-    def test_memory_is_estimated_before_any_work(self, monkeypatch):
+    def test_memory_is_estimated_before_any_work(self):
         X, Y = problem()
-        monkeypatch.setattr(LabelPowerset, "memory_limit", 1000)
         with pytest.raises(InputError, match=r"distinct label sets .* GB .* br or cbm") as caught:
-            LabelPowerset().fit(X, Y)
+            LabelPowerset(memory_limit=1e-6).fit(X, Y)
         assert "\n" not in str(caught.value)
 
     @pytest.mark.parametrize(
         "bad",
         [
             {"C": 0}, {"C": "x"}, {"tol": -1}, {"max_iter": 0}, {"learner": "svm"}, {"leaves": 1},
-            {"shrinkage": 0}, {"n_trees": 0}, {"random_state": -1},
+            {"memory_limit": 0}, {"shrinkage": 0}, {"n_trees": 0}, {"random_state": -1},
         ],
     )  # fmt: skip
     def test_parameters(self, bad):

@@ -14,7 +14,7 @@ from scipy.special import expit, logsumexp, softmax
 
 from longtail import load as load_model
 from longtail.data import load
-from longtail.engine import fit_linear
+from longtail.engine import fit_linear, rounded, softmax_loss
 from longtail.engine.score_maps import preconditioner, score_map
 from longtail.engine.softmax_loss import SoftmaxLoss
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
@@ -117,6 +117,64 @@ class TestObjective:
         assert r[0] @ turned[0] > 0
         assert r[0] @ turned[1] == pytest.approx(r[1] @ turned[0])
 
+    def test_the_preconditioner_of_the_pairs_is_the_inverse_of_its_model(self):
+        """strength + T'CT written out, for biases and pairs."""
+        rng = np.random.default_rng(0)
+        sets, _ = distinct_sets(sp.csr_array((rng.random((50, 6)) < 0.4).astype(float)))
+        features, (n_sets, n_labels) = PairFeatures(sets), sets.shape
+        n_pairs, spread = len(features.pairs), 5 * rng.random(n_sets)
+        indicators = np.hstack(
+            [
+                sets.toarray(),
+                np.array([features.times(e.reshape(-1, 4)) for e in np.eye(4 * n_pairs)]).T,
+            ]
+        )
+        mean = spread @ indicators / spread.sum()
+        model = (indicators - mean).T @ (spread[:, None] * (indicators - mean))
+        model += 0.3 * np.eye(len(model))
+        residual = rng.normal(size=len(model))
+        biases, theta = pair_scores._Inverse(features, 0.3).times(
+            residual[:n_labels], residual[n_labels:].reshape(-1, 4), spread
+        )
+        found = np.append(biases, theta)
+        assert np.allclose(found, np.linalg.solve(model, residual))
+
+    @pytest.mark.parametrize("factored", [0, 4000])
+    def test_the_preconditioner_does_not_move_the_optimum(self, factored, monkeypatch):
+        monkeypatch.setattr(pair_scores, "FACTORED", factored)
+        loss, scores, _ = loss_of(*problem())
+        loss.evaluate(np.zeros(scores.n_parameters))
+        r = np.random.default_rng(0).normal(size=(2, scores.n_parameters))
+        turned = [loss.preconditioned(part) for part in r]
+        assert r[0] @ turned[0] > 0
+        assert r[0] @ turned[1] == pytest.approx(r[1] @ turned[0])
+        model = PairwiseCRF(tol=1e-8).fit(*problem())
+        monkeypatch.undo()
+        assert model.objective_ == pytest.approx(PairwiseCRF(tol=1e-8).fit(*problem()).objective_)
+
+    def test_rounded_products_do_not_move_the_optimum(self, monkeypatch):
+        X, Y = problem(n=300, d=4, n_labels=7)
+        exact = PairwiseCRF(C=5.0, tol=1e-9).fit(X, Y)
+        monkeypatch.setattr(softmax_loss, "SINGLE", 0)
+        monkeypatch.setattr(softmax_loss, "BLOCK_BYTES", 6000)
+        monkeypatch.setattr(rounded, "KEPT_SHARE", np.inf)
+        monkeypatch.setattr(rounded, "PER_POINT", 10)
+        one, two = (PairwiseCRF(C=5.0, tol=1e-5, n_jobs=jobs).fit(X, Y) for jobs in (1, 2))
+        assert one.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+        assert np.allclose(one.predict_proba(X), exact.predict_proba(X), atol=1e-3)
+        assert np.array_equal(one.weights_, two.weights_)
+        assert np.array_equal(one.pair_weights_, two.pair_weights_)
+
+    def test_the_hessian_of_what_is_kept_is_exact_where_all_is_kept(self, monkeypatch):
+        monkeypatch.setattr(softmax_loss, "BLOCK_BYTES", 500)
+        loss, scores, sets = loss_of(*problem())
+        point, direction = np.random.default_rng(1).normal(size=(2, scores.n_parameters))
+        loss.evaluate(point)
+        wanted = loss.curved(direction)
+        loss._floors = np.zeros(len(sets))
+        loss.evaluate(point)
+        assert np.allclose(loss.curved(direction), wanted)
+
     def test_the_optimum_is_that_of_an_independent_solver(self):
         X, Y = problem(n=25, d=2, n_labels=3, seed=2)
         model = PairwiseCRF(C=2.0, tol=1e-9).fit(X, Y)
@@ -128,8 +186,6 @@ class TestObjective:
         assert np.allclose(model.pair_weights_.ravel(), best.x[9:], atol=1e-3)
 
     def test_single_precision_comes_close(self, monkeypatch):
-        from longtail.engine import softmax_loss
-
         X, Y = problem(n=200)
         exact = PairwiseCRF(tol=1e-8).fit(X, Y)
         monkeypatch.setattr(softmax_loss, "SINGLE", 0)
@@ -218,10 +274,9 @@ class TestPrediction:
 
 
 class TestRefusals:
-    def test_memory(self, monkeypatch):
-        monkeypatch.setattr(PairwiseCRF, "memory_limit", 100)
+    def test_memory(self):
         with pytest.raises(InputError, match="br or cbm"):
-            PairwiseCRF().fit(*problem())
+            PairwiseCRF(memory_limit=1e-7).fit(*problem())
 
     @pytest.mark.parametrize("bad", [{"C": -1}, {"tol": 0}, {"max_iter": 1.5}])
     def test_parameters(self, bad):

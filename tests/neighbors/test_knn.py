@@ -105,7 +105,7 @@ def test_dense_and_sparse_storage_agree(data):
 @pytest.mark.parametrize("settings", [{}, {"metric": "cosine", "threshold": None}])
 def test_threads_and_blocks_do_not_matter(data, settings, monkeypatch):
     one = KNN(**settings).fit(data.X, data.Y)
-    monkeypatch.setattr("longtail.voting.BLOCK_ROWS", 50)
+    monkeypatch.setattr("longtail.voting.classifier.BLOCK_ROWS", 50)
     monkeypatch.setattr("longtail.neighbors._search.BLOCK_ROWS", 50)
     two = KNN(**settings, n_jobs=2).fit(data.X, data.Y)
     assert (one.n_neighbors_, one.threshold_) == (two.n_neighbors_, two.threshold_)

@@ -433,12 +433,12 @@ class TestEstimator:
         method = find_method("proxml-cv")
         assert method.estimator is ProXMLCV
         words = ["strengths=2,1,0.5", "folds=4", "scoring=PSP@5", "rule=one_standard_error"]
-        assert parse_settings(method, [*words, "random_state=none"]) == {
+        assert parse_settings(method, [*words, "random_state=3"]) == {
             "strengths": (2, 1, 0.5),
             "folds": 4,
             "scoring": "PSP@5",
             "rule": "one_standard_error",
-            "random_state": None,
+            "random_state": 3,
         }
         assert parse_settings(method, ["strengths=4"]) == {"strengths": 4}
 

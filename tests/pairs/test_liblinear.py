@@ -83,18 +83,23 @@ class TestMemory:
     def test_too_many_classes_are_refused_before_any_work(self, method):
         data = make_longtail(200, 300, 100, random_state=0)
         seen = []
-        with pytest.raises(InputError, match=r"[\d.]+ GB .* max_memory of 1e-05 GB") as caught:
-            method(max_memory=1e-5).fit(data.X, data.Y, progress=lambda *told: seen.append(told))
+        with pytest.raises(InputError, match=r"[\d.]+ GB .* memory_limit of 1e-05 GB") as caught:
+            method(memory_limit=1e-5).fit(data.X, data.Y, progress=lambda *told: seen.append(told))
         assert "\n" not in str(caught.value)
         assert seen == []
+
+    def test_what_is_refused_is_what_is_estimated(self):
+        data = make_longtail(200, 300, 100, random_state=0)
+        for method in (OVA, MSVM, OVO):
+            need = method().estimate(data.X, data.Y).peak_bytes / 2**30
+            with pytest.raises(InputError, match=f"some {0.0:.1f} GB"):
+                method(memory_limit=need / 2).fit(data.X, data.Y)
 
     def test_ova_counts_used_features_and_labels(self):
         X = sp.csr_array((np.ones(4), ([0, 1, 2, 3], [0, 1, 2, 0])), shape=(4, 10**6))
         Y = np.eye(4, dtype=int)[[0, 1, 2, 2]]  # the last label has no point
-        model = OVA(max_memory=8 * 4 * 3 / 2**30).fit(X, Y)
-        assert model.weights_.nnz <= 4 * 3 + 1
-        with pytest.raises(InputError):
-            OVA(max_memory=(8 * 4 * 3 - 1) / 2**30).fit(X, Y)
+        assert OVA().fit(X, Y).weights_.nnz <= 4 * 3 + 1
+        assert OVA().estimate(X, Y).model_bytes <= 8 * (4 * 3 + 1)
 
     def test_weights_of_the_pairs_are_counted(self, texts):
         X, y = texts
@@ -107,7 +112,7 @@ class TestMemory:
 
     @ALL
     def test_limit_must_make_sense(self, method):
-        for name in ("max_memory", "C", "tol", "max_iter"):
+        for name in ("memory_limit", "C", "tol", "max_iter"):
             with pytest.raises(ParameterError, match=name):
                 method(**{name: 0}).fit(np.eye(2), [0, 1])
 
@@ -130,7 +135,7 @@ class TestRows:
         assert (one[:, order] != two).nnz == 0
 
     def test_a_bias_is_a_matter_of_yes_or_no(self):
-        with pytest.raises(ParameterError, match=r"bias is True or False, not 1\.0"):
+        with pytest.raises(ParameterError, match=r"bias must be True or False, not 1\.0"):
             OVO(bias=1.0).fit(np.eye(2), ["a", "b"])
 
     @pytest.mark.parametrize("method", [MSVM, OVO])

@@ -295,7 +295,7 @@ class TestLearning:
         ("name", "value"),
         [
             ("max_nodes", 0), ("n_passes", 0), ("learning_rate", 0.0), ("learning_rate", 1.5),
-            ("swap_resistance", -1), ("bits", 0), ("bits", 31), ("random_state", -1),
+            ("swap_resistance", -1), ("table_bits", 0), ("table_bits", 31), ("random_state", -1),
         ],
     )  # fmt: skip
     def test_odd_parameters_are_refused(self, name, value):
@@ -304,7 +304,7 @@ class TestLearning:
 
     def test_table_that_is_too_large_says_how_large(self):
         with pytest.raises(ParameterError, match=r"8\.0 GB"):
-            LogTree(bits=31).fit(np.eye(2), [0, 1])
+            LogTree(table_bits=31).fit(np.eye(2), [0, 1])
 
 
 class TestScores:
@@ -367,7 +367,7 @@ class TestHashing:
         exact = LogTree().fit(X, y)
         assert exact.table_bits_ == 0
         assert len(exact.weights_) == 15 * 21
-        hashed = LogTree(bits=8).fit(X, y)  # 256 places for 315 weights
+        hashed = LogTree(table_bits=8).fit(X, y)  # 256 places for 315 weights
         assert hashed.table_bits_ == 8
         assert hashed.weights_.shape == (256,)
         assert hashed.score(X, y) > 0.8

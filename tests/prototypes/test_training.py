@@ -63,10 +63,10 @@ def test_the_objective_is_that_of_8(data):
 
 def test_the_last_layer_is_solved_by_least_squares(data):
     torch.manual_seed(0)
-    encoder = make_encoder(data.X, None, 16, 4, "cpu")
+    encoder = make_encoder(data.X, None, 16, 4, "cpu", "points")
     first, shift, *_ = (w.detach().numpy() for w in encoder.parameters())
     wanted = sign(np.random.default_rng(0).standard_normal((300, 4)))
-    encoder.settle(data.X, wanted)
+    encoder.solve(data.X, wanted)
     units = np.hstack([np.maximum(data.X @ first + shift, 0), np.ones((300, 1))])
     ridge = np.eye(17) * RIDGE * np.square(units[:, :-1]).sum(axis=0).mean()
     ridge[-1, -1] = 0
@@ -74,14 +74,29 @@ def test_the_last_layer_is_solved_by_least_squares(data):
     assert np.allclose(encoder.frozen().values(data.X), units @ solution, atol=1e-3)
 
 
-def test_the_last_layer_stays_if_held_out_points_lose_by_it(data, monkeypatch):
-    plain = train_prototypes(data.X, data.Y, Settings(**SMALL))
-    assert plain.settled
-    monkeypatch.setattr("longtail.prototypes._trainable.RIDGE", 1e6)  # which makes f constant
-    spoilt = train_prototypes(data.X, data.Y, Settings(**SMALL))
-    assert not spoilt.settled
-    assert np.array_equal(plain.codes, spoilt.codes)
-    assert np.array_equal(plain.encoder.tiles, spoilt.encoder.tiles)
+def test_units_that_are_points_begin_near_the_codes(data):
+    """Steps too small to matter: what the first round finds is where it began."""
+    given = SMALL | {"hidden": 256, "max_rounds": 1, "learning_rate": 1e-12}
+    settings = [
+        Settings(**given, units=units, learning="fixed-codes", validation=0.0, n_neighbors=1)
+        for units in ("random", "points")
+    ]
+    random, points = (train_prototypes(data.X, data.Y, each).history[0, 1] for each in settings)
+    assert points < 0.5 * random
+
+
+def test_units_are_rows_less_what_the_mean_row_gives():
+    X = sp.csr_array(np.random.default_rng(0).random((20, 6)).astype(np.float32))
+    torch.manual_seed(0)
+    encoder = make_encoder(X, None, 50, 4, "cpu", "points")  # 30 units are noise
+    first, shift, *_ = (w.detach().numpy() for w in encoder.parameters())
+    square = float((X.data**2).sum()) / 20
+    rows = X.toarray() / square
+    nearest = np.abs(first.T[:20, None] - rows[None]).max(axis=2).argmin(axis=1)
+    assert sorted(nearest) == list(range(20))
+    assert np.abs(first.T[:20] - rows[nearest]).max() < 0.3 / np.sqrt(square)
+    assert np.abs(first[:, 20:]).max() < 0.3 / np.sqrt(square)
+    assert np.allclose(shift, -(X.mean(axis=0) @ first), atol=1e-5)
 
 
 def test_rare_labels_may_count_for_more_in_the_first_codes(data):

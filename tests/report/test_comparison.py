@@ -33,14 +33,14 @@ class TestTables:
         head, rule, *rows = table.text(results).splitlines()
         assert len({len(line) for line in (head, rule, *rows)}) == 1
         assert head.split() == [
-            "method", "P@1", "P@3", "PSP@1", "PSP@3", "train", "s", "predict", "s", "MB", "peak",
-            "MB",
+            "method", "P@1", "P@3", "PSP@1", "PSP@3", "train", "s", "predict", "s", "ms/point",
+            "MB", "peak", "MB",
         ]  # fmt: skip
         assert rows[0].split() == [
-            "a", "50.00", "25.00", "30.00", "30.00", "1,234", "0.01", "9e-06", "–",
+            "a", "50.00", "25.00", "30.00", "30.00", "1,234", "0.01", "0.50", "9e-06", "–",
         ]  # fmt: skip
         assert rows[1].split()[1:3] == ["100.00", "50.00"]
-        assert rows[2].split()[3:] == ["–", "–", "123.4", "0.01", "–", "–"]
+        assert rows[2].split()[3:] == ["–", "–", "123.4", "0.01", "0.50", "–", "–"]
 
     def test_a_failure_says_why_on_one_line(self):
         table = report.ComparisonTable.main(["a"], (1,))
@@ -74,6 +74,25 @@ class TestPlot:
         figure.draw_without_rendering()
         return [[text for text in ax.texts if text.get_text()] for ax in figure.axes]
 
+    @staticmethod
+    def drawn(ax):
+        return {
+            (float(line.get_xdata()[0]), round(float(line.get_ydata()[0]), 6))
+            for line in ax.lines
+            if len(line.get_xdata()) == 1
+        }
+
+    def test_many_methods_have_one_point_each(self):
+        results = [result(f"m{i}", 0.5 + i / 50, 0.2, 1.0 + i) for i in range(11)]
+        time = report.comparison_figure(Comparison(COMMON, results), against=["time"]).axes[0]
+        assert self.drawn(time) == {(1.0 + i, round(50 + 2.0 * i, 6)) for i in range(11)}
+        assert time.get_ylabel() == "P@1, %"
+
+    def test_unknown_panels_are_refused(self):
+        for against in (["colour"], []):
+            with pytest.raises(ParameterError, match="against time, size, tail"):
+                report.comparison_figure(Comparison(COMMON, [result("a")]), against=against)
+
     @pytest.mark.parametrize("n", [1, 2, 8, 14])
     def test_names_do_not_overlap(self, n):
         """Points that nearly coincide in every respect, with long names."""
@@ -102,17 +121,15 @@ class TestPlot:
     def test_points_are_where_they_belong(self):
         results = [result("a", 0.8, 0.4, 2.0, 3_000_000), result("b", 0.7, 0.5, 20.0, 1_000)]
         figure = report.comparison_figure(Comparison(COMMON, results))
-        for ax, costs in zip(figure.axes, ([2.0, 20.0], [3.0, 0.001]), strict=True):
+        *costly, tail = figure.axes
+        for ax, costs in zip(costly, ([2.0, 20.0], [3.0, 0.001]), strict=True):
             assert ax.get_xscale() == "log"
             assert ax.get_xlabel()
-            drawn = {
-                (float(line.get_xdata()[0]), round(float(line.get_ydata()[0]), 6))
-                for line in ax.lines
-                if len(line.get_xdata()) == 1
-            }
-            assert drawn == {
+            assert self.drawn(ax) == {
                 (costs[0], 80.0), (costs[0], 40.0), (costs[1], 70.0), (costs[1], 50.0),
             }  # fmt: skip
+        assert self.drawn(tail) == {(40.0, 80.0), (50.0, 70.0)}
+        assert (tail.get_xlabel(), tail.get_ylabel()) == ("PSP@1, %", "P@1, %")
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["P@1", "PSP@1"]
 
     def test_what_is_not_known_is_left_out(self, tmp_path):
@@ -122,7 +139,8 @@ class TestPlot:
             Result("failed", "br", {}, failure="no luck"),
         ]
         figure = report.comparison_figure(Comparison(COMMON, results), title="$x [y]\n")
-        time, size = self.labels(figure)
+        time, size, tail = self.labels(figure)
+        assert [text.get_text() for text in tail] == ["no size"]
         assert {text.get_text() for text in time} == {"no size", "no tail"}
         assert [text.get_text() for text in size] == ["no tail"]
         for name in ("a.png", "a.svg"):

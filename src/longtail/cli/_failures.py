@@ -7,6 +7,7 @@ whoever read the output stopped reading.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from longtail.errors import LongtailError, LongtailWarning
 REFUSED = 1
 INTERRUPTED = 130
 NOBODY_READS = 141
+_WORDS = "longtail.words"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -29,6 +31,11 @@ class Interrupted(KeyboardInterrupt):
 
 class Commands(TyperGroup):
     """All commands, with one place for what they raise."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Remember the words of the command line, for `command_line`."""
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn expected errors into a line and an exit code."""
@@ -54,6 +61,11 @@ class Commands(TyperGroup):
             complain("there is not enough memory for this; use fewer points or features.")
             code = REFUSED
         raise typer.Exit(code)
+
+
+def command_line(context: Any) -> str:
+    """The command as it was given, fit for a shell."""
+    return shlex.join(["longtail", *context.meta.get(_WORDS, ())])
 
 
 def complain(what: object, kind: str = "Error: ") -> None:

@@ -15,7 +15,7 @@ READING = "How DATA is read"
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON on stdout.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", metavar="N")]
+Jobs = Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.", metavar="N")]
 Ranks = Annotated[
     str, typer.Option("-k", help="Ranks to measure at, with commas.", metavar="K,...")
 ]

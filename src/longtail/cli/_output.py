@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.padding import Padding
 
 
 def console() -> Console:
@@ -16,6 +17,23 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, markup=False)
+
+
+def indented(text: str, by: int = 2) -> Padding:
+    """A paragraph whose every line is indented, however the terminal breaks it."""
+    from rich.padding import Padding
+
+    return Padding(text, (0, 0, 0, by), expand=False)
+
+
+def print_missing_extras() -> None:
+    """Say what is not installed, what it is for and how to install it; nothing if all is there."""
+    from longtail.extras import missing_extras
+
+    missing = missing_extras()
+    if missing:
+        lines = [f"  {extra.command:<35} {extra.what}" for extra in missing]
+        console().print("\nNot installed, and not needed for the rest:\n", *lines, sep="\n")
 
 
 def remark(message: str, *, quiet: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail.cli._failures import command_line
 from longtail.cli._feature_options import (
     Analyzer,
     Idf,
@@ -38,15 +39,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longtail.base import ExtremeClassifier
-    from longtail.comparison import Comparison, Problem, Result
+    from longtail.comparison import Limits, Problem
     from longtail.data import Dataset
 
 TESTED = "What is tested on"
+TRIED = "What is tried"
 USUAL_TEST_SIZE = 0.2
 """Share of the points to test on where nothing else is said."""
+USUAL_TIME_LIMIT = 10.0
+"""Minutes that a method may be expected to train where all are asked for."""
 
 
 def compare(
+    context: typer.Context,
     data: Annotated[
         Path,
         typer.Argument(
@@ -58,8 +63,8 @@ def compare(
         typer.Option(
             "--methods",
             "-m",
-            help="With commas, as `longtail methods` has them; or all. NAME=METHOD gives one "
-            "another name.",
+            help="With commas, as `longtail methods` has them; or all that fit the data. "
+            "NAME=METHOD gives one another name.",
             metavar="NAME,...",
             show_default=False,
         ),
@@ -100,19 +105,43 @@ def compare(
             metavar="NAME",
         ),
     ] = None,
-    seed: Annotated[
+    random_state: Annotated[
         int, typer.Option(help="Of the split.", min=0, max=2**32 - 1, rich_help_panel=TESTED)
     ] = 0,
     jobs: Jobs = -1,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw accuracy against time and size: png, svg, pdf or jpg.", metavar="FILE"
+            help="Draw accuracy against time, size and tail: png, svg, pdf or jpg.",
+            metavar="FILE",
         ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write tables and plots as one HTML page.", metavar="FILE"),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(help="Keep the models, each in a folder of its name in here.", metavar="PATH"),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Do not try methods that estimate their training at more minutes; with all, "
+            f"{USUAL_TIME_LIMIT:g} unless given, else no limit.",
+            metavar="MINUTES",
+            show_default=False,
+            rich_help_panel=TRIED,
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Nor methods that estimate to need more memory; what is available unless given.",
+            metavar="GB",
+            show_default=False,
+            rich_help_panel=TRIED,
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -135,26 +164,30 @@ def compare(
     """Compare methods on the same split.
 
     Accuracy, seconds, size on disk and peak memory of every method. Features are made once; a
-    method that fails says so in its row; Ctrl-C keeps what is finished.
+    method that fails, refuses or would need too much says so in its row; Ctrl-C keeps what is
+    finished.
 
     Example:
 
     ```text
     longtail compare docs.jsonl --methods dismec,br --plot compare.png
+    longtail compare docs.jsonl -m all --time-limit 5 --report compare.html
     longtail compare eurlex/ -m all --damping sqrt --set dismec.C=2
     longtail compare docs.jsonl -m dismec,loose=dismec --set loose.C=0.1
     ```
     """
     from longtail.base import check_tail
+    from longtail.cli._contest import Contest
     from longtail.cli._features import FeatureOptions
     from longtail.cli._output import remark
     from longtail.comparison.running import check_places
     from longtail.labels import propensity_constants
-    from longtail.report import check_plot_target
+    from longtail.report import check_page_target, check_plot_target
 
     ranks = parse_ranks(k)
     chosen = parse_methods(methods, settings or (), jobs=jobs)
     check_tail(tail)
+    limits = parse_limits(methods, time_limit, memory_limit)
     options = FeatureOptions(
         analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
     )
@@ -163,92 +196,42 @@ def compare(
         propensity_constants(constants)
     if plot is not None:
         check_plot_target(plot)
+    if report is not None:
+        check_page_target(report)
     if keep is not None:
         check_places(keep, chosen)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     remark(f"Reading {data}", quiet=quiet)
-    trained_on, tested_on = _parts(data, test, reading, test_size, seed)
+    trained_on, tested_on = _parts(data, test, reading, test_size, random_state)
     problem = _prepared(trained_on, tested_on, chosen, options, constants, str(data), quiet)
-    contest = Contest(problem, chosen, ranks, tail, keep, quiet, as_json)
+    contest = Contest(
+        problem, chosen, ranks, tail=tail, keep=keep, limits=limits, curves=report is not None,
+        quiet=quiet, as_json=as_json,
+    )  # fmt: skip
     contest.run()
-    if plot is not None and contest.comparison.finished:
-        from longtail.report import comparison_figure, save_figure
-
-        title = contest.comparison.common.data
-        save_figure(comparison_figure(contest.comparison, title=title), plot)
-        remark(f"The plot is in {plot}.", quiet=quiet)
+    if plot is not None:
+        contest.draw(plot)
+    if report is not None:
+        contest.report(report, command=command_line(context))
     contest.end()
 
 
-class Contest:
-    """The methods one after the other, each with its row as soon as it is finished."""
+def parse_limits(methods: str, minutes: float | None, gigabytes: float | None) -> Limits:
+    """What a method may need to be tried; where all are asked for, there is a limit of time.
 
-    def __init__(
-        self,
-        problem: Problem,
-        classifiers: dict[str, ExtremeClassifier],
-        ranks: list[int],
-        tail: float,
-        keep: Path | None,
-        quiet: bool,
-        as_json: bool,
-    ) -> None:
-        from longtail.comparison import Comparison
-        from longtail.comparison.running import kinds_of, setup_of
-        from longtail.report import ComparisonTable
+    Examples
+    --------
+    >>> parse_limits("all", None, 4), parse_limits("dismec", None, None)
+    (Limits(seconds=600.0, bytes=4000000000.0), Limits(seconds=None, bytes=None))
+    """
+    from longtail.comparison import Limits
 
-        kinds = kinds_of(classifiers.values())
-        self.comparison = Comparison(setup_of(problem, k=ranks, tail=tail, kinds=kinds))
-        self._problem = problem
-        self._classifiers = classifiers
-        self._tail, self._keep, self._quiet, self._as_json = tail, keep, quiet, as_json
-        self._table = ComparisonTable.main(classifiers, ranks)
-        self._interrupted: str | None = None
-
-    def run(self) -> None:
-        """Try all methods; on Ctrl-C stop there and remember it."""
-        from longtail.cli._output import remark
-        from longtail.comparison import try_method
-
-        if not self._as_json:
-            _say(f"{_heading(self.comparison)}\n\n{self._table.head()}")
-        for number, (name, classifier) in enumerate(self._classifiers.items(), 1):
-            remark(f"Training {name} ({number} of {len(self._classifiers)})", quiet=self._quiet)
-            try:
-                result = try_method(
-                    self._problem,
-                    classifier,
-                    name=name,
-                    k=self.comparison.common.k,
-                    tail=self._tail,
-                    keep=self._keep,
-                    progress=False if self._quiet else None,
-                )
-            except KeyboardInterrupt:
-                self._interrupted = name
-                break
-            self.comparison.results.append(result)
-            if not self._as_json:
-                _say(self._table.row(result))
-        if self._as_json:
-            from longtail.cli._output import print_json
-
-            print_json({**self.comparison.to_dict(), "interrupted": self._interrupted})
-        else:
-            _say_the_rest(self.comparison)
-
-    def end(self) -> None:
-        """The exit code: interrupted, or nothing finished."""
-        from longtail.cli._failures import REFUSED, Interrupted
-
-        if self._interrupted is not None:
-            done = len(self.comparison.results)
-            raise Interrupted(
-                f"Interrupted during {self._interrupted}: {done} of {len(self._classifiers)} "
-                "methods were finished."
-            )
-        if not self.comparison.finished:
-            raise typer.Exit(REFUSED)
+    if minutes is None and "all" in (word.strip() for word in methods.split(",")):
+        minutes = USUAL_TIME_LIMIT
+    return Limits(
+        seconds=None if minutes is None else 60 * minutes,
+        bytes=None if gigabytes is None else 1e9 * gigabytes,
+    )
 
 
 def parse_methods(
@@ -302,7 +285,7 @@ def parse_methods(
 
 
 def _parts(
-    data: Path, test: Path | None, reading: Reading, test_size: float | None, seed: int
+    data: Path, test: Path | None, reading: Reading, test_size: float | None, random_state: int
 ) -> tuple[Dataset, Dataset]:
     """What to train and what to test on: the parts of a folder, two files, or a split."""
     from dataclasses import replace
@@ -323,7 +306,7 @@ def _parts(
     size = USUAL_TEST_SIZE if test_size is None else test_size
     whole = reading.load(data, usual_part="train")
     return whole.split(
-        test_size=int(size) if size >= 1 and size == int(size) else size, random_state=seed
+        test_size=int(size) if size >= 1 and size == int(size) else size, random_state=random_state
     )
 
 
@@ -349,40 +332,3 @@ def _prepared(
     for kind in features:
         problem.features(kind)
     return replace(problem, name=problem.name or name)
-
-
-def _heading(comparison: Comparison) -> str:
-    from longtail.report import printable
-
-    common = comparison.common
-    line = (
-        f"{printable(common.data)}: trained on {common.train_points:,} points, tested on "
-        f"{common.test_points:,}; {common.labels:,} labels, {common.features:,} features"
-    )
-    return line if not common.tail else f"{line}; tail weight {common.tail:g}"
-
-
-def _say_the_rest(comparison: Comparison) -> None:
-    """The tables that come when all methods are through, and who is best at what."""
-    from longtail.report import ComparisonTable, best_line
-
-    if not comparison.finished:
-        return
-    common = comparison.common
-    finished: list[Result] = comparison.finished
-    names = [result.name for result in finished]
-    _say("\nRankings, %\n" + ComparisonTable.rankings(names, common.k).text(finished))
-    _say("\nLabel sets, %\n" + ComparisonTable.sets(names).text(finished))
-    if all("accuracy" in (result.evaluation or {}) for result in finished):
-        _say("\nClasses, %\n" + ComparisonTable.classes(names).text(finished))
-    line = best_line(comparison)
-    if line is not None:
-        _say(f"\n{line}")
-    if common.unknown_labels:
-        n = common.unknown_labels
-        which = "1 label is" if n == 1 else f"{n:,} labels are"
-        _say(f"{which} in the test part only and counted as missed.")
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

@@ -41,7 +41,7 @@ def demo(
     """
     from longtail import DiSMEC, Tagger, store
     from longtail.cli._models import Model, measure
-    from longtail.cli._output import console, remark
+    from longtail.cli._output import console, print_missing_extras, remark
     from longtail.cli.evaluate import print_measured
     from longtail.data import load_api_docs
 
@@ -73,6 +73,7 @@ def demo(
         f'  echo "eigenvalues of a sparse matrix" | longtail predict {to} -\n',
         soft_wrap=True,
     )
+    print_missing_extras()
 
 
 def _show_predictions(tagger: Tagger, test: Dataset, screen: Console) -> None:

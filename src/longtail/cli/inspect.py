@@ -21,6 +21,7 @@ from longtail.cli._options import (
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
+    from longtail.recommendation import Recommendation
 
 
 def inspect(
@@ -32,6 +33,7 @@ def inspect(
         typer.Option(help="Draw the label frequencies to a png, svg, pdf or jpg.", metavar="FILE"),
     ] = None,
     graph: Annotated[bool, typer.Option(help="Whether to look at the label graph.")] = True,
+    method: Annotated[bool, typer.Option(help="Whether to recommend a method.")] = True,
     as_json: Json = False,
     quiet: Quiet = False,
     format: Format = None,
@@ -41,7 +43,7 @@ def inspect(
     label_separator: LabelSeparator = None,
     read: Read = None,
 ) -> None:
-    """Show size, tail and label graph of a data set; or what a model is.
+    """Show size, tail, label graph and a method for a data set; or what a model is.
 
     Example:
 
@@ -62,7 +64,7 @@ def inspect(
         check_plot_target(plot)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     data = reading.load(path, usual_part="train")
-    _inspect_data(data, path, graph, as_json)
+    _inspect_data(data, path, graph, method, as_json)
     if plot is not None:
         from longtail.report import label_figure, save_figure
 
@@ -71,14 +73,18 @@ def inspect(
         remark(f"The plot is in {plot}.", quiet=quiet)
 
 
-def _inspect_data(data: Dataset, path: Path, with_graph: bool, as_json: bool) -> None:
+def _inspect_data(
+    data: Dataset, path: Path, with_graph: bool, with_method: bool, as_json: bool
+) -> None:
     from longtail.cli._output import console, print_json
     from longtail.labels import tail_statistics
+    from longtail.recommendation import Recommendation
     from longtail.report import describe_graph, facts_table, hubs_table, tail_table
 
     sizes = _sizes(data)
     tail = tail_statistics(data.Y)
     graph = describe_graph(data.Y, data.classes) if with_graph else None
+    advice = _recommended(data) if with_method else None
     if as_json:
         print_json(
             {
@@ -87,6 +93,7 @@ def _inspect_data(data: Dataset, path: Path, with_graph: bool, as_json: bool) ->
                 **sizes,
                 "tail": tail.to_dict(),
                 "graph": None if graph is None else graph.to_dict(),
+                "recommendation": advice.to_dict() if isinstance(advice, Recommendation) else None,
             }
         )
         return
@@ -106,6 +113,48 @@ def _inspect_data(data: Dataset, path: Path, with_graph: bool, as_json: bool) ->
         if graph.hubs:
             screen.print()
             screen.print(hubs_table(graph, "Hubs: labels that occur with the most others"))
+
+    if isinstance(advice, Recommendation):
+        _print_recommendation(advice, screen)
+    elif advice is not None:
+        screen.print()
+        screen.print(advice)
+
+
+def _recommended(data: Dataset) -> Recommendation | str:
+    """A method for the data, or the sentence that says why there is none."""
+    from longtail.data import RowScaler
+    from longtail.errors import LongtailError
+    from longtail.recommendation import recommend
+
+    try:
+        if data.texts is not None:
+            return recommend(data.texts, data.Y, n_jobs=-1)
+        return recommend(RowScaler().fit_transform(data.X), data.Y, n_jobs=-1)
+    except LongtailError as error:
+        return str(error)
+
+
+def _print_recommendation(advice: Recommendation, screen: Any) -> None:
+    from longtail.cli._output import indented
+    from longtail.estimates import size_in_words, time_in_words
+    from longtail.report import facts_table
+
+    words = {
+        name: value
+        for name, value in advice.facts.in_words().items()
+        if name in ("Exclusivity", "Labels a point", "Distinct label sets")
+    }
+    screen.print()
+    screen.print(facts_table(words, "What decides"))
+    screen.print()
+    screen.print(f"Recommended: {advice.method}")
+    for reason in advice.reasons:
+        screen.print(indented(reason))
+    for one in advice.alternatives:
+        need = advice.estimates[one.method]
+        cost = f"{size_in_words(need.peak_bytes)}, {time_in_words(need.seconds)}"
+        screen.print(indented(f"or {one.method} {one.prefer} ({cost})"))
 
 
 def _sizes(data: Dataset) -> dict[str, Any]:

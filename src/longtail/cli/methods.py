@@ -38,7 +38,7 @@ def methods(
 def _list(known: dict[str, Method], as_json: bool) -> None:
     from rich.table import Table
 
-    from longtail.cli._output import console, print_json
+    from longtail.cli._output import console, print_json, print_missing_extras
 
     if as_json:
         print_json([_described(method) for method in known.values()])
@@ -49,6 +49,7 @@ def _list(known: dict[str, Method], as_json: bool) -> None:
     for method in known.values():
         table.add_row(method.name, method.summary, method.paper)
     console().print(table)
+    print_missing_extras()
 
 
 def _show(method: Method, as_json: bool) -> None:

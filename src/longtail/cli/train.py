@@ -37,7 +37,6 @@ from longtail.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from longtail.base import ExtremeClassifier
     from longtail.cli._models import Measured
     from longtail.cli._partial import Partial
     from longtail.data import Dataset
@@ -68,7 +67,10 @@ def train(
         ),
     ] = None,
     k: Ranks = "1,3,5",
-    seed: Annotated[int, typer.Option(help="Of the split.", min=0, max=2**32 - 1)] = 0,
+    random_state: Annotated[int, typer.Option(help="Of the split.", min=0, max=2**32 - 1)] = 0,
+    force: Annotated[
+        bool, typer.Option("--force", help="Try even what should not fit into memory.")
+    ] = False,
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -90,6 +92,9 @@ def train(
 ) -> None:
     """Train a model and save it.
 
+    What it will take is said first, on stderr; what cannot fit into the memory that is available
+    is refused.
+
     Finished work is kept in MODEL.partial until the model is there: after a kill, run the same
     command again, and it goes on and ends with the same model.
 
@@ -106,6 +111,7 @@ def train(
     from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
     from longtail.methods import find_method, parse_settings
+    from longtail.tagger import Tagger
 
     started = time.monotonic()
     ranks = parse_ranks(k)
@@ -127,7 +133,7 @@ def train(
         "settings": {name: value for name, value in parameters.items() if name != "n_jobs"},
         "features": options.given(),
         "test_size": test_size,
-        "seed": seed,
+        "random_state": random_state,
     }
     partial = Partial(to, notes)
     if partial.check():
@@ -137,13 +143,17 @@ def train(
     points = reading.load(data, usual_part="train")
     held_out = None
     if test_size is not None:
-        points, held_out = points.split(test_size=_size(test_size), random_state=seed)
+        points, held_out = points.split(test_size=_size(test_size), random_state=random_state)
     remark(
         f"Training {chosen.name} on {len(points):,} points with {points.n_labels:,} labels",
         quiet=quiet,
     )
+    tagger = Tagger(
+        features=options.transformer(points, classifier.features), classifier=classifier
+    )
+    _check_memory(tagger, points, force=force, quiet=quiet)
     with _kept_in(partial):
-        tagger = _fitted(points, options, classifier, partial, quiet)
+        tagger = _fitted(tagger, points, partial, quiet)
         measured = None
         if held_out is not None:
             measured = measure(Model(tagger), held_out, k=ranks, progress=False if quiet else None)
@@ -168,19 +178,29 @@ def train(
     remark(f"The model is in {to} ({time.monotonic() - started:.1f} s).", quiet=quiet)
 
 
-def _fitted(
-    points: Dataset,
-    options: Any,
-    classifier: ExtremeClassifier,
-    partial: Partial,
-    quiet: bool,
-) -> Tagger:
-    from longtail.errors import CheckpointError
-    from longtail.tagger import Tagger
+def _check_memory(tagger: Tagger, points: Dataset, *, force: bool, quiet: bool) -> None:
+    """Say what training will take, and refuse what cannot fit."""
+    from longtail._machine import available_memory
+    from longtail.cli._output import remark
+    from longtail.errors import InputError
+    from longtail.estimates import size_in_words
 
-    tagger = Tagger(
-        features=options.transformer(points, classifier.features), classifier=classifier
-    )
+    if force and quiet:
+        return
+    need = tagger.estimate(points.X if points.texts is None else points.texts, points.Y)
+    remark(f"This will take {need}.", quiet=quiet)
+    there = available_memory()
+    if not force and there is not None and need.peak_bytes > there:
+        raise InputError(
+            f"Training would take about {size_in_words(need.peak_bytes)}, and "
+            f"{size_in_words(there)} of memory are available; take another method, fewer features "
+            "or points, or --force to try anyway."
+        )
+
+
+def _fitted(tagger: Tagger, points: Dataset, partial: Partial, quiet: bool) -> Tagger:
+    from longtail.errors import CheckpointError
+
     by_name = points.label_names is not None
     partial.begin()
     try:

@@ -5,26 +5,30 @@ Labels that stand outside the code, the hubs, have a regression each, after thos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_positive, check_seed
+from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail._run import Run
 from longtail._sparse import from_ranked
 from longtail.base import ExtremeClassifier
 from longtail.codes._decode_kernels import best_labels
 from longtail.codes._explanation import CodeExplanation, explain_bits
-from longtail.codes._parameters import Decoding
 from longtail.codes.code import encode
 from longtail.codes.decoding import Taking, tables_of
 from longtail.engine import fit_linear, index_for
+from longtail.engine.costs import linear_estimate
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 
 BLOCK_BYTES = 2**24  # bound on the log-odds of the bits of a block of points
+
+Decoding = Literal["threshold", "random"]
 
 
 class BitClassifier(ExtremeClassifier):
@@ -62,10 +66,15 @@ class BitClassifier(ExtremeClassifier):
         """Labels (n, L) of a block of points by the log-odds of their bits, hubs left out."""
         raise NotImplementedError
 
+    def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
+        """Bits that there will be, about, and how many of them a label has."""
+        raise NotImplementedError
+
     # ---- the contract ------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
+        check_not_negative(prune=self.prune)
         check_count(max_iter=self.max_iter)
         check_seed(self.random_state)
         if self.decoding not in get_args(Decoding):
@@ -79,6 +88,14 @@ class BitClassifier(ExtremeClassifier):
                 "threshold is the share of its bits that a label needs, above 0 and at most 1, "
                 f"not {self.threshold!r}."
             )
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n_bits, of_label = self._planned(Y)
+        n_bits = max(1, min(n_bits, math.ceil(Y.shape[1] * of_label)))
+        positives = np.full(n_bits, min(Y.nnz * of_label / n_bits, X.shape[0] / 2))
+        need = linear_estimate(X, positives, loss="logistic", prune=self.prune, n_jobs=self.n_jobs)
+        targets = 24.0 * Y.nnz * of_label + 16.0 * Y.shape[1] * of_label
+        return need.plus(targets + matrix_bytes(Y))
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         self._encode(X, Y, run)

@@ -15,12 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_positive, check_seed
+from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.codes._parameters import bits_of, check_code_size
 from longtail.engine import RidgeFit, fit_ridge, ridge_values
+from longtail.engine.costs import ridge_estimate
 from longtail.engine.executor import run_threads
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 
 BLOCK_BYTES = 2**25  # bound on the scores of all labels for a block of points
 BLOCK_ROWS = 1024
@@ -95,6 +97,12 @@ class RegressionCode(ExtremeClassifier):
         check_positive(strength=self.strength, tol=self.tol)
         check_count(max_iter=self.max_iter)
         check_seed(self.random_state)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n_labels = Y.shape[1]
+        size = self._size(X.shape[1], n_labels)
+        need = ridge_estimate(X, size, n_jobs=self.n_jobs)
+        return need.plus(9.0 * size * n_labels + 2 * matrix_bytes(Y))
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         direction, constant = self._reading(column)

@@ -19,7 +19,7 @@ from sklearn.utils.random import sample_without_replacement
 from longtail._checks import check_count, check_share, is_count
 from longtail._run import Run
 from longtail._sparse import from_ranked
-from longtail.codes._regression import ProjectedLabels, RegressionCode
+from longtail.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import (
     best_of,
     count_hits,
@@ -27,7 +27,9 @@ from longtail.codes._sensing_kernels import (
     lift_sets,
     matching_pursuit,
 )
+from longtail.engine.costs import PRODUCT, SPARSE_PRODUCT
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 
 SparseDecoding = Literal["omp", "lasso", "correlation"]
 TRIED = 30  # largest label set among which is chosen, as in the paper
@@ -41,7 +43,7 @@ class CompressedSensing(RegressionCode):
     """Compressed sensing: one ridge regression a random projection, decoded to few labels.
 
     Every label is a column of B random signs, divided by √B; a label set is the sum of its columns.
-    Each entry of the sum is a ridge regression. To decode, a set of `n_labels` labels is sought
+    Each entry of the sum is a ridge regression. To decode, a set of `set_size` labels is sought
     whose columns make up the predicted sum.
 
     Parameters
@@ -50,15 +52,15 @@ class CompressedSensing(RegressionCode):
         Projections: a number, or a share of the labels; at most L. By default half the labels, but
         at least 64, or all.
     decoding : {"omp", "lasso", "correlation"}
-        How the set is found. "omp": orthogonal matching pursuit for `n_labels` steps. "lasso":
+        How the set is found. "omp": orthogonal matching pursuit for `set_size` steps. "lasso":
         least squares with a penalty on the sum of the coefficients, none of them negative; the
-        penalty falls by tenths until `n_labels` labels have one above zero, and the largest are
+        penalty falls by tenths until `set_size` labels have one above zero, and the largest are
         taken. "correlation": the labels whose columns have the largest inner product with the sum.
-    n_labels : int, optional
+    set_size : int, optional
         Size of the label sets; by default that from 1 to 30 which has the lowest Hamming loss on
         held-out rows. Of these labels only those with a positive coefficient are predicted.
     validation : float
-        Share of the rows held out to choose `n_labels`; the model is then trained on all rows.
+        Share of the rows held out to choose `set_size`; the model is then trained on all rows.
     strength : float
         Weight of the penalty ½‖w‖² against the squared errors.
     tol : float
@@ -77,10 +79,10 @@ class CompressedSensing(RegressionCode):
     code_ : int8 array of shape (L, B)
         The signs of each label; no two labels have the same or opposite ones, where B is large
         enough for that.
-    n_labels_ : int
+    set_size_ : int
         Size of the label sets.
     choice_ : dict
-        If `n_labels` was chosen: the Hamming loss on the held-out rows of every size tried.
+        If `set_size` was chosen: the Hamming loss on the held-out rows of every size tried.
     weights_ : float32 array of shape (D + 1, B)
         Weights of the regressions, the bias last.
     gap_, n_iter_ : arrays of shape (B,)
@@ -89,7 +91,7 @@ class CompressedSensing(RegressionCode):
 
     Notes
     -----
-    Projecting costs O(B·nnz(Y)), training B regressions, twice if `n_labels` is to be chosen.
+    Projecting costs O(B·nnz(Y)), training B regressions, twice if `set_size` is to be chosen.
     Decoding costs O(B·L) a point for the correlations, which is all for "correlation", and then for
     sets of k labels O(k²L + k³) for "omp" and O(L) a change of a coefficient for "lasso". These two
     need the inner products of all labels: O(B·L²) a call and a matrix of L² numbers; where that
@@ -106,7 +108,7 @@ class CompressedSensing(RegressionCode):
     >>> from longtail.codes import CompressedSensing
     >>> X = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] * 5
     >>> Y = [["sea"], ["sea", "sun"], ["snow"], ["fog"]] * 5
-    >>> tagger = CompressedSensing(code_size=4, n_labels=1, strength=0.1).fit(X, Y)
+    >>> tagger = CompressedSensing(code_size=4, set_size=1, strength=0.1).fit(X, Y)
     >>> tagger.predict([[1, 0, 0, 0], [0, 0, 1, 0]])
     [('sea',), ('snow',)]
     """
@@ -114,7 +116,7 @@ class CompressedSensing(RegressionCode):
     method: ClassVar[str] = "cs"
     paper: ClassVar[str] = "Hsu et al. 2009"
 
-    n_labels_: int
+    set_size_: int
     choice_: dict[str, list[float]]
 
     def __init__(
@@ -122,7 +124,7 @@ class CompressedSensing(RegressionCode):
         *,
         code_size: int | float | None = None,
         decoding: SparseDecoding = "omp",
-        n_labels: int | None = None,
+        set_size: int | None = None,
         validation: float = 1 / 3,
         strength: float = 1.0,
         tol: float = 1e-4,
@@ -132,7 +134,7 @@ class CompressedSensing(RegressionCode):
     ) -> None:
         self.code_size = code_size
         self.decoding = decoding
-        self.n_labels = n_labels
+        self.set_size = set_size
         self.validation = validation
         self.strength = strength
         self.tol = tol
@@ -147,21 +149,36 @@ class CompressedSensing(RegressionCode):
                 f"decoding must be 'omp', 'lasso' or 'correlation', not {self.decoding!r}."
             )
         check_share(validation=self.validation)
-        if self.n_labels is not None:
-            check_count(n_labels=self.n_labels)
+        if self.set_size is not None:
+            check_count(set_size=self.set_size)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        need, n_labels = super()._estimate(X, Y), Y.shape[1]
+        if self.set_size is not None:
+            return need
+        held_out, size = self.validation * X.shape[0], self._size(X.shape[1], n_labels)
+        products = 4.0 * n_labels**2
+        decoder = 9.0 * n_labels * size + (products if products <= PRODUCTS_BYTES else 0.0)
+        decoder += 4.0 * n_labels * size + 24.0 * n_labels * min(held_out, BLOCK_ROWS)
+        seconds = PRODUCT * (2.0 * held_out + n_labels) * n_labels * size
+        seconds += SPARSE_PRODUCT * held_out * n_labels * min(TRIED, n_labels)
+        return need.plus(
+            matrix_bytes(X, Y) + (need.model_bytes or 0) + decoder,
+            seconds + (1 - self.validation) * need.seconds,
+        )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n_labels = Y.shape[1]
-        if self.n_labels is not None and self.n_labels > n_labels:
+        if self.set_size is not None and self.set_size > n_labels:
             raise ParameterError(
-                f"n_labels is {self.n_labels}, but there are {n_labels} labels; label sets are no "
+                f"set_size is {self.set_size}, but there are {n_labels} labels; label sets are no "
                 "larger than that."
             )
         signs = random_signs(n_labels, self._size(X.shape[1], n_labels), self.random_state)
         labels = Y.astype(np.float64)
         self.code_ = np.empty_like(signs)
         self.code_[_order(labels)] = signs
-        self.n_labels_ = self.n_labels or self._chosen(X, labels, run.part("choice"))
+        self.set_size_ = self.set_size or self._chosen(X, labels, run.part("choice"))
         self._keep(self._train(X, self._projected(labels), run.part("all")))
 
     def _projected(self, Y: sp.csr_array) -> ProjectedLabels:
@@ -193,12 +210,12 @@ class CompressedSensing(RegressionCode):
 
         excess = sum(self._in_blocks(X[unseen], weights, count))
         losses = (excess + true.nnz) / math.prod(true.shape)
-        self.choice_ = {"n_labels": sizes.astype(float).tolist(), "hamming_loss": losses.tolist()}
+        self.choice_ = {"set_size": sizes.astype(float).tolist(), "hamming_loss": losses.tolist()}
         return int(sizes[int(np.argmin(losses))])
 
     def choice_table(self) -> pl.DataFrame:
         """One row a size of the label sets tried, if it was chosen."""
-        return pl.DataFrame(getattr(self, "choice_", {"n_labels": [], "hamming_loss": []}))
+        return pl.DataFrame(getattr(self, "choice_", {"set_size": [], "hamming_loss": []}))
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         n_labels = len(self.classes_)
@@ -229,7 +246,7 @@ class CompressedSensing(RegressionCode):
         return self._decoded(X, decode)
 
     def _sizes(self) -> NDArray[np.int64]:
-        return np.array([self.n_labels_], dtype=np.int64)
+        return np.array([self.set_size_], dtype=np.int64)
 
     def _decoder(
         self, n_points: int, allowed: NDArray[np.bool_], sizes: NDArray[np.int64]
@@ -244,10 +261,10 @@ class CompressedSensing(RegressionCode):
 
     def _check_state(self) -> None:
         super()._check_state()
-        size = getattr(self, "n_labels_", None)
+        size = getattr(self, "set_size_", None)
         if self.code_.dtype != np.int8 or (np.abs(self.code_) != 1).any():
             raise ModelError("The signs of the model's labels are not signs; it was altered.")
-        if not (is_count(size) and self.n_labels_ <= len(self.classes_)):
+        if not (is_count(size) and self.set_size_ <= len(self.classes_)):
             raise ModelError("The model's size of label sets makes no sense; it was altered.")
 
 

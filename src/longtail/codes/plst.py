@@ -19,10 +19,13 @@ from longtail._run import Run
 from longtail._sparse import from_ranked
 from longtail.codes._regression import ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import best_of
+from longtail.engine.costs import PRODUCT
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate
 
 HALF = 0.5  # the reconstructed value from which on a label is predicted: rounding
 DENSE = 3000  # labels or points up to which their covariances are decomposed as a dense matrix
+DECOMPOSING = 1e-9  # seconds, times the third power of the side of the matrix
 DENSE_LARGEST = 12_000  # likewise where more than a tenth of all directions is wanted
 LANCZOS = 2**28  # entries of the vectors of the sparse decomposition
 NEGLIGIBLE = 1e-6  # singular values below this share of the norm of Y are rounding errors
@@ -109,6 +112,16 @@ class PLST(RegressionCode):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        size = min(self._size(X.shape[1], Y.shape[1]), Y.shape[0])
+        side = min(Y.shape)
+        if is_dense(side, size):
+            memory, seconds = 8.0 * side * (3 * side + size), DECOMPOSING * float(side) ** 3
+        else:
+            memory = 16.0 * size * sum(Y.shape)
+            seconds = PRODUCT * 20.0 * size**2 * sum(Y.shape)
+        return super()._estimate(X, Y).plus(memory, seconds)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         size = min(self._size(X.shape[1], Y.shape[1]), Y.shape[0])
@@ -203,7 +216,7 @@ def principal_directions(
     if not 1 <= n_directions <= side:
         raise ParameterError(f"There are 1 to {side} directions, not {n_directions}.")
     with threadpool_limits(limits=1):
-        if side <= DENSE or (side <= DENSE_LARGEST and 10 * n_directions > side):
+        if is_dense(side, n_directions):
             directions, values = _of_dense(Y, n_directions)
         else:
             directions, values = _by_lanczos(Y, n_directions, random_state)
@@ -211,6 +224,11 @@ def principal_directions(
     directions, values = directions[:, :kept], values[:kept]
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(kept)]
     return directions * np.where(largest < 0, -1.0, 1.0), values
+
+
+def is_dense(side: int, n_directions: int) -> bool:
+    """Whether the smaller matrix of inner products is made, and decomposed."""
+    return side <= DENSE or (side <= DENSE_LARGEST and 10 * n_directions > side)
 
 
 def _of_dense(Y: sp.csr_array, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -16,15 +16,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count
+from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
-from longtail.codes._bits import BitClassifier
-from longtail.codes._parameters import Decoding, bits_of, check_code_size
+from longtail.codes._bits import BitClassifier, Decoding
 from longtail.codes.choosing import choose_clusters
 from longtail.codes.code import robust_code
 from longtail.codes.decoding import Taking, decode_robust, identify_clusters, members_of
 from longtail.errors import LongtailWarning, ModelError, ParameterError
+from longtail.estimates import Estimate
 from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
 
+EDGE_BYTES = 64  # of a pair of labels that occur together, in the search for clusters
+EDGE_SECONDS = 3e-5  # the same, in all the settings that are tried
 MUCH = 0.1  # share of the labels' occurrences out of reach from which on a user is warned
 
 
@@ -155,6 +158,14 @@ class RobustBloom(BitClassifier):
             check_count(max_cluster_size=self.max_cluster_size)
             if self.n_hubs != 0:
                 check_count(n_hubs=self.n_hubs)
+
+    def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
+        return bits_of(self.code_size, Y.shape[1]), float(self.n_hashes)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        sizes = np.diff(Y.indptr).astype(np.float64)
+        edges = min(float(sizes @ sizes) / 2, Y.shape[1] ** 2 / 2)
+        return super()._estimate(X, Y).plus(EDGE_BYTES * edges, EDGE_SECONDS * edges)
 
     def _encode(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         clusters = self._clusters(Y, run)

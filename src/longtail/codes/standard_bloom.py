@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,12 +17,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_share
+from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
-from longtail.codes._bits import BitClassifier
-from longtail.codes._parameters import Decoding, bits_of, check_code_size
+from longtail.codes._bits import BitClassifier, Decoding
 from longtail.codes.code import random_code
 from longtail.codes.decoding import Taking, decode_filter
 from longtail.errors import InputError
+from longtail.estimates import Estimate, matrix_bytes
 
 TRIED = range(1, 11)  # bits a label among which is chosen, as in the paper
 
@@ -131,6 +133,17 @@ class StandardBloom(BitClassifier):
         check_share(validation=self.validation)
         if self.n_hashes is not None:
             check_count(n_hashes=self.n_hashes)
+
+    def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
+        return bits_of(self.code_size, Y.shape[1]), self.n_hashes or float(np.mean(TRIED))
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        need = super()._estimate(X, Y)
+        if self.n_hashes is not None:
+            return need
+        trials = (1 - self.validation) * len(TRIED) * need.seconds
+        reason = f"{len(TRIED) + 1} times {need.reason}, to choose the bits of a label"
+        return replace(need.plus(matrix_bytes(X, Y), trials), reason=reason)
 
     def _encode(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         self.n_hashes_ = self.n_hashes or self._chosen(X, Y, run)

@@ -1,5 +1,6 @@
 """Several methods on the same split of the same data: how good, how fast, how large."""
 
+from longtail.comparison.limits import Limits
 from longtail.comparison.memory import PeakMemory
 from longtail.comparison.problem import Features, Problem, prepare
 from longtail.comparison.results import Comparison, Result, Setup, mean_result
@@ -16,6 +17,7 @@ from longtail.comparison.size import count_parameters
 __all__ = [
     "Comparison",
     "Features",
+    "Limits",
     "PeakMemory",
     "Problem",
     "Result",

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from longtail.data import Dataset, RowScaler, TextFeatures
 from longtail.errors import InputError
-from longtail.labels import label_counts, propensities
+from longtail.labels import DEFAULT_CONSTANTS, label_counts, propensities, propensity_constants
 from longtail.tagger import FeatureKind, usual_features
 
 Transformer = TextFeatures | RowScaler
@@ -54,10 +54,16 @@ class Problem:
         Training labels, as `fit` gets them.
     label_names : list or None
         Names of the L columns, if there are names.
+    Y : csr_array of shape (n, L)
+        The same labels as a matrix.
     Y_test : csr_array of shape (m, L or more)
         Test labels in the order of the training labels; those that no training point has come last.
+    label_counts : array, one value a column of Y_test
+        Training points of each label.
     propensities : array, one value a column of Y_test
         From the training counts.
+    constants : pair of float
+        A and B of the propensities.
     feature_names : array of shape (D,) or None
         Names of the columns of a feature matrix; texts bring their own.
     unknown_labels : int
@@ -75,8 +81,11 @@ class Problem:
     name: str | None
     targets: Any
     label_names: list[Any] | None
+    Y: sp.csr_array
     Y_test: sp.csr_array
+    label_counts: NDArray[np.int64]
     propensities: NDArray[np.float64]
+    constants: tuple[float, float]
     feature_names: NDArray[Any] | None
     unknown_labels: int
     one_class: bool
@@ -170,18 +179,19 @@ def prepare(
     counts = label_counts(train.Y)
     test = test.aligned_to(label_names=train.classes)
     unknown = test.n_labels - train.n_labels
+    counts = np.concatenate([counts, np.zeros(unknown, dtype=counts.dtype)])
+    a, b = DEFAULT_CONSTANTS if constants is None else propensity_constants(constants)
     inputs, test_inputs = _inputs(train, test)
     named = train.label_names is not None
     return Problem(
         name=train.name,
         targets=train.label_sets() if named else train.Y,
         label_names=train.classes.tolist() if named else None,
+        Y=train.Y,
         Y_test=test.Y,
-        propensities=propensities(
-            np.concatenate([counts, np.zeros(unknown, dtype=counts.dtype)]),
-            len(train),
-            dataset=constants,
-        ),
+        label_counts=counts,
+        propensities=propensities(counts, len(train), a=a, b=b),
+        constants=(a, b),
         feature_names=train.feature_names if train.texts is None else None,
         unknown_labels=unknown,
         one_class=all(bool((np.diff(part.Y.indptr) == 1).all()) for part in (train, test)),

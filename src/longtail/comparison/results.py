@@ -7,14 +7,18 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from longtail.labels import TailStatistics
 from longtail.metrics import Evaluation
 
 COSTS = (
     "train_seconds",
     "predict_seconds",
     "points_per_second",
+    "milliseconds_per_point",
     "megabytes",
     "peak_megabytes",
     "n_parameters",
@@ -51,6 +55,11 @@ class Result:
         Numbers that the model has learned; see `count_parameters`.
     failure : str or None
         Why there is no result, in one sentence.
+    by_frequency : polars.DataFrame or None
+        Where the right answers come from; see `longtail.metrics.by_frequency`.
+    tail_curve : polars.DataFrame or None
+        P@k and PSP@k of the test part over a grid of tail weights, where it was asked for and the
+        method offers more than one label a point; see `longtail.tail.tail_curve`.
     """
 
     name: str
@@ -64,6 +73,8 @@ class Result:
     failure: str | None = None
     peak_bytes: int | None = None
     n_parameters: int | None = None
+    by_frequency: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    tail_curve: pl.DataFrame | None = field(default=None, compare=False, repr=False)
 
     @property
     def points_per_second(self) -> float | None:
@@ -71,6 +82,13 @@ class Result:
         if self.predict_seconds is None:
             return None
         return self.test_points / max(self.predict_seconds, 1e-9)
+
+    @property
+    def milliseconds_per_point(self) -> float | None:
+        """Time to predict one of the test points, all of which are predicted in one call."""
+        if self.predict_seconds is None or not self.test_points:
+            return None
+        return 1000 * self.predict_seconds / self.test_points
 
     @property
     def megabytes(self) -> float | None:
@@ -97,10 +115,13 @@ class Result:
             "train_seconds": self.train_seconds,
             "predict_seconds": self.predict_seconds,
             "points_per_second": self.points_per_second,
+            "milliseconds_per_point": self.milliseconds_per_point,
             "bytes": self.bytes,
             "peak_bytes": self.peak_bytes,
             "n_parameters": self.n_parameters,
             "metrics": None if self.evaluation is None else self.evaluation.to_dict(),
+            "by_frequency": None if self.by_frequency is None else self.by_frequency.to_dicts(),
+            "tail_curve": None if self.tail_curve is None else self.tail_curve.to_dicts(),
         }
 
 
@@ -141,6 +162,8 @@ def mean_result(results: Sequence[Result]) -> Result:
         bytes=whole("bytes"),
         peak_bytes=whole("peak_bytes"),
         n_parameters=whole("n_parameters"),
+        by_frequency=None,
+        tail_curve=None,
     )
 
 
@@ -162,6 +185,12 @@ class Setup:
         Ranks of the metrics.
     tail : float
         Tail weight of the rankings; 0 ranks by score alone.
+    label_tail : TailStatistics or None
+        What the training labels look like.
+    label_counts : array of shape (labels,) or None
+        Training points of each label.
+    labels_per_point : array of shape (train_points,) or None
+        Labels of each training point.
     """
 
     data: str | None
@@ -173,10 +202,16 @@ class Setup:
     feature_seconds: float
     k: tuple[int, ...]
     tail: float = 0.0
+    label_tail: TailStatistics | None = None
+    label_counts: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+    labels_per_point: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """All as plain values."""
-        return {**vars(self), "k": list(self.k)}
+        """All as plain values; of the arrays, what `label_tail` says of them."""
+        arrays = ("label_counts", "labels_per_point")
+        tail = None if self.label_tail is None else self.label_tail.to_dict()
+        plain = {name: value for name, value in vars(self).items() if name not in arrays}
+        return {**plain, "k": list(self.k), "label_tail": tail}
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,17 @@ from longtail import store
 from longtail._run import Progress
 from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier, check_tail
+from longtail.comparison.limits import Limits
 from longtail.comparison.memory import PeakMemory
 from longtail.comparison.problem import Problem, Transformer, prepare
 from longtail.comparison.results import Comparison, Result, Setup
 from longtail.comparison.size import count_parameters
+from longtail.comparison.trade import curve_on_test
 from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, ParameterError
-from longtail.labels import encode_labels, names_to_matrix
+from longtail.labels import encode_labels, names_to_matrix, tail_statistics
 from longtail.methods import find_method
-from longtail.metrics import Evaluation, evaluate
+from longtail.metrics import Evaluation, by_frequency, evaluate
 from longtail.tagger import FeatureKind, Tagger
 
 _FEW = 64
@@ -48,6 +50,8 @@ def compare(
     constants: str | None = None,
     n_jobs: int | None = None,
     keep: str | os.PathLike[str] | None = None,
+    curves: bool = False,
+    limits: Limits | None = None,
     progress: bool | Progress | None = None,
 ) -> Comparison:
     """Train several methods on one part of some data and measure them on the other.
@@ -72,13 +76,18 @@ def compare(
     keep : path, optional
         Folder for the trained models, each as a tagger in a folder of its name. By default each is
         saved to a temporary folder, for its size, and removed.
+    curves : bool
+        Also measure P@k and PSP@k over a grid of tail weights, for `report.comparison_html`. Costs
+        one more prediction.
+    limits : Limits, optional
+        What a method may need, by its own estimate, to be tried. None tries all.
     progress : bool or callable, optional
         As in `fit`.
 
     Returns
     -------
     Comparison
-        A method that fails has a row as well, which says why.
+        A method that fails, refuses or is not tried has a row as well, which says why.
 
     Notes
     -----
@@ -109,7 +118,17 @@ def compare(
     return Comparison(
         setup_of(problem, k=k, tail=tail, kinds=kinds_of(classifiers.values())),
         [
-            try_method(problem, classifier, name=name, k=k, tail=tail, keep=keep, progress=progress)
+            try_method(
+                problem,
+                classifier,
+                name=name,
+                k=k,
+                tail=tail,
+                keep=keep,
+                curves=curves,
+                limits=limits,
+                progress=progress,
+            )
             for name, classifier in classifiers.items()
         ],
     )
@@ -194,6 +213,9 @@ def setup_of(
         feature_seconds=sum({id(each): each.seconds for each in made}.values()),
         k=tuple(sorted({int(at) for at in k})),
         tail=float(tail),
+        label_tail=tail_statistics(problem.Y),
+        label_counts=problem.label_counts[: problem.n_labels],
+        labels_per_point=np.diff(problem.Y.indptr).astype(np.int64),
     )
 
 
@@ -205,6 +227,8 @@ def try_method(
     k: Sequence[int] = (1, 3, 5),
     tail: float = 0.0,
     keep: str | os.PathLike[str] | None = None,
+    curves: bool = False,
+    limits: Limits | None = None,
     progress: bool | Progress | None = None,
 ) -> Result:
     """Train, predict, measure and save one method; a failure becomes part of the result.
@@ -217,7 +241,7 @@ def try_method(
         It is cloned, not changed.
     name : str, optional
         What to call it; by default its name at the command line.
-    k, tail, keep, progress
+    k, tail, keep, curves, limits, progress
         As in `compare`.
 
     Examples
@@ -237,8 +261,11 @@ def try_method(
         "test_points": problem.n_test_points,
     }
     try:
+        objection = None if limits is None else limits.objection(problem, classifier)
+        if objection is not None:
+            return Result(**about, failure=objection)
         trained = train_method(problem, classifier, progress=progress)
-        result = measured(problem, trained, name=name, k=k, tail=tail)
+        result = measured(problem, trained, name=name, k=k, tail=tail, curves=curves)
     except Exception as error:
         return Result(**about, failure=one_sentence(error))
     points = {"points": result.test_points, **(result.evaluation or {})}
@@ -302,6 +329,7 @@ def measured(
     name: str | None = None,
     k: Sequence[int] = (1, 3, 5),
     tail: float = 0.0,
+    curves: bool = False,
 ) -> Result:
     """Predict the test part, by the clock, and compare with its labels; see `train_method`.
 
@@ -340,6 +368,8 @@ def measured(
         test_points=problem.n_test_points,
         peak_bytes=trained.peak_bytes,
         n_parameters=count_parameters(model),
+        by_frequency=by_frequency(problem.Y_test, top, counts=problem.label_counts, k=k),
+        tail_curve=curve_on_test(problem, model, k=k) if curves else None,
     )
 
 

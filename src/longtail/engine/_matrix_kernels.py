@@ -58,20 +58,6 @@ def block_scores(indptr, indices, data, bias, weights, out):
 
 
 @kernel
-def scatter_columns(features, values, ends, first, cursor, indices, data):
-    """Put columns `first`, `first` + 1, ... into a matrix by rows. O(values).
-
-    `cursor[j]` is where the next entry of row j goes; columns must come in order.
-    """
-    for b in range(ends.shape[0] - 1):
-        for p in range(ends[b], ends[b + 1]):
-            q = cursor[features[p]]
-            indices[q] = first + b
-            data[q] = values[p]
-            cursor[features[p]] = q + 1
-
-
-@kernel
 def column_sums(column_indptr, row_indices, column_data, weights, total, absolute, square):
     """Sums over the columns of X, each row times its weight; none: all count one. O(nnz)."""
     for j in range(total.shape[0]):

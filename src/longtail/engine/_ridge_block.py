@@ -23,7 +23,7 @@ from longtail.engine._ridge_kernels import (
     transposed_times,
     turn,
 )
-from longtail.engine._solution import Stopped
+from longtail.engine.solution import Stopped
 from longtail.errors import InputError
 
 RESTARTS = 5  # looks at the true residual, should that of the recursion have drifted away

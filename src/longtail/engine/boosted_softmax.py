@@ -16,7 +16,6 @@ from scipy.special import log_softmax
 
 from longtail._checks import check_count
 from longtail._run import Run
-from longtail.engine._growing import Growth
 from longtail.engine.boosting import (
     FEW_CLASSES,
     ROW_CELLS,
@@ -27,6 +26,7 @@ from longtail.engine.boosting import (
 )
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import thread_count
+from longtail.engine.growing import Growth
 from longtail.engine.trees import Forest
 from longtail.errors import InputError, ModelError
 

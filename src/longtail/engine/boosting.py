@@ -2,7 +2,7 @@
 
 Both add trees to what is there. A step fits one tree an output to the Newton step of the objective,
 by its first and the diagonal of its second derivatives, and is halved until it does not raise the
-objective. LightGBM grows the trees (`_growing`); what they say is our own (`trees`), so that a
+objective. LightGBM grows the trees (`growing`); what they say is our own (`trees`), so that a
 model that was stored needs no LightGBM.
 """
 
@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax
 
-from longtail.engine._growing import Bins, Grower, Growth, bins_of, harmless
 from longtail.engine.executor import run_threads
+from longtail.engine.growing import Bins, Grower, Growth, bins_of, harmless
 from longtail.engine.trees import Tree
 from longtail.errors import ModelError
 

@@ -19,22 +19,21 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from longtail.engine._solution import Solution, Stopped
 from longtail.engine.newton import TINY, first_weights
-from longtail.engine.problem import LinearTask
+from longtail.engine.problem import LinearTask, Sized
+from longtail.engine.solution import Solution, Stopped
 
 MOST_FEATURES = 512
 LEAST_DENSITY = 0.3
 HALVINGS = 40
 
 
-def suits_direct(task: LinearTask) -> bool:
-    """Whether the features are few and dense."""
-    size = task.n_points * task.n_features
-    return task.n_features <= MOST_FEATURES and len(task.data) >= LEAST_DENSITY * size > 0
+def few_and_dense(n_points: int, n_features: int, n_stored: int) -> bool:
+    """Whether the features are few and dense, which suits this solver."""
+    return n_features <= MOST_FEATURES and n_stored >= LEAST_DENSITY * n_points * n_features > 0
 
 
-def direct_bytes(task: LinearTask) -> int:
+def direct_bytes(task: Sized) -> int:
     """Working memory of one problem: a scaled copy of X for its Hessian."""
     return 8 * (task.n_points + task.n_features) * (task.n_features + 1)
 

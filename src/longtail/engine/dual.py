@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from longtail.engine._dual_kernels import combine, dual_descent
 from longtail.engine._matrix_kernels import block_scores, take_rows
-from longtail.engine._solution import Solution, Stopped
 from longtail.engine.newton import solve_newton
-from longtail.engine.problem import LinearTask
+from longtail.engine.problem import LinearTask, Sized
+from longtail.engine.solution import Solution, Stopped
 
 NEAREST = 100  # negatives most like the positives, at the start
 SPREAD = 100  # negatives spread over all points, at the start
@@ -59,7 +59,7 @@ class _Problem:
     seconds: float = 0.0
 
 
-def dual_bytes(task: LinearTask) -> int:
+def dual_bytes(task: Sized) -> int:
     """Working memory of one problem in a block: its column of weights, twice, and its scores."""
     return 8 * (task.n_points + 2 * (task.n_features + 1))
 

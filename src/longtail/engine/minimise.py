@@ -76,6 +76,7 @@ def minimise(
     steps: int = 0,
     radius: float | None = None,
     after_step: Callable[[NDArray[np.float64], float, int], None] | None = None,
+    sharpen: Callable[[], None] | None = None,
 ) -> Minimum:
     """Walk downhill until the gradient is small.
 
@@ -95,6 +96,9 @@ def minimise(
         Steps that led to `start`, and the radius after them, to go on from there.
     after_step : callable, optional
         Told `(point, radius, steps)` after every step.
+    sharpen : callable, optional
+        For products with the Hessian that are not exact: called once, when they have misled a step
+        near the minimum, to make them so from the next evaluation on.
 
     Returns
     -------
@@ -135,9 +139,20 @@ def minimise(
         trial = point + step.move
         trial_value, trial_gradient = function.evaluate(trial)
         slack = noise * abs(value)
-        if step.promised <= slack and np.linalg.norm(trial_gradient) > HALF * norm:
-            return Minimum(point, value, norm, steps, products, False)  # rounding has the last word
         share = (value - trial_value + slack) / (step.promised + slack)
+        lost = step.promised <= slack and np.linalg.norm(trial_gradient) > HALF * norm
+        if sharpen is not None and (lost or (norm < NEAR * scale and not share >= POOR)):
+            sharpen()
+            sharpen = None
+            if share > ACCEPTED and trial_value <= value:
+                point = trial
+            value, gradient = function.evaluate(point)
+            steps += 1
+            if after_step is not None:
+                after_step(point, radius, steps)
+            continue
+        if lost:
+            return Minimum(point, value, norm, steps, products, False)  # rounding has the last word
         if not share >= POOR:
             radius = step.length * (0.5 if share >= 0 else 0.25)
         elif share > GOOD and step.at_edge:

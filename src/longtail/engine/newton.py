@@ -33,8 +33,8 @@ from longtail.engine._newton_kernels import (
     start_cg,
     values_along,
 )
-from longtail.engine._solution import Solution, Stopped
-from longtail.engine.problem import LinearTask
+from longtail.engine.problem import LinearTask, Sized
+from longtail.engine.solution import Solution, Stopped
 
 MAX_CG = 100
 CG_ACCURACY = 0.01  # of the squared residual
@@ -106,7 +106,7 @@ def _scores(task: LinearTask, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(scores.T)
 
 
-def newton_bytes(task: LinearTask) -> int:
+def newton_bytes(task: Sized) -> int:
     """Working memory of one problem in a block: some seven columns of points and of weights."""
     return 8 * (7 * task.n_points + 7 * (task.n_features + 1))
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count, check_positive
 from longtail._sparse import as_csr
 from longtail.engine._loss_kernels import LOGISTIC, SQUARED_HINGE
 from longtail.engine._matrix_kernels import column_sums
@@ -27,6 +28,26 @@ from longtail.errors import InputError, ParameterError
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
 TOLERANCE = {"l2": 1e-4, "l1": 1e-2}
+
+
+class Sized(Protocol):
+    """What decides the working memory of a solver."""
+
+    @property
+    def n_points(self) -> int:
+        """Rows of X."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X, without the bias."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of problems that are not there yet."""
+
+    n_points: int
+    n_features: int
 
 
 @dataclass(frozen=True)
@@ -173,19 +194,16 @@ def make_task(
         raise ParameterError(f"penalty must be one of {', '.join(PENALTIES)}, not {penalty!r}.")
     if tol is None:
         tol = TOLERANCE[penalty]
-    for name, value in (("strength", strength), ("tol", tol)):
-        if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
-            raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
+    check_positive(strength=strength, tol=tol)
     if not (math.isfinite(bias) and bias >= 0):
         raise ParameterError(
             f"bias must be zero (none) or a positive, finite number, not {bias!r}."
         )
     if not penalize_bias and penalty != "l1":
         raise ParameterError("penalize_bias=False needs penalty='l1'.")
-    if int(max_iter) < 1:
-        raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
-    if max_seconds is not None and not max_seconds > 0:
-        raise ParameterError(f"max_seconds must be positive, or None, not {max_seconds!r}.")
+    check_count(max_iter=max_iter)
+    if max_seconds is not None:
+        check_positive(max_seconds=max_seconds)
     rows = as_csr(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)

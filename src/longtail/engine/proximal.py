@@ -47,8 +47,8 @@ from longtail.engine._proximal_kernels import (
     total_loss,
     total_surplus,
 )
-from longtail.engine._solution import Solution, Stopped
-from longtail.engine.problem import LinearTask
+from longtail.engine.problem import LinearTask, Sized
+from longtail.engine.solution import Solution, Stopped
 
 Vector = NDArray[np.float64]
 
@@ -162,7 +162,7 @@ class L1Problem:
         return worst / strength
 
 
-def proximal_bytes(task: LinearTask) -> int:
+def proximal_bytes(task: Sized) -> int:
     """Working memory of one problem: some ten columns of points and of weights.
 
     The problems of a block come one after another, so a block needs no more; X by columns comes on

@@ -27,9 +27,9 @@ from longtail.engine._ridge_block import (
     solve_block,
 )
 from longtail.engine._ridge_kernels import times_rows
-from longtail.engine._solution import Stopped
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads
+from longtail.engine.solution import Stopped
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 
 SOLVERS = ("primal", "dual", "conjugate_gradient")
@@ -140,7 +140,7 @@ def fit_ridge(
     task = _make_task(X, Z, strength, bias, tol, max_iter)
     solver = _solver(task, solver)
     kind = np.dtype(dtype)
-    size = max(1, min(BLOCK, BLOCK_BYTES // (8 * (5 * task.n_weights + task.rows.shape[0]))))
+    size = ridge_block(task.rows.shape[0], task.n_weights)
     starts = range(0, task.n_problems, size)
     weights = np.zeros((task.n_weights, task.n_problems), dtype=kind)
     report: dict[str, Any] = {
@@ -265,16 +265,29 @@ def _solver(task: RidgeTask, wanted: str | None) -> str:
         if wanted not in SOLVERS:
             raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}, not {wanted!r}.")
         return wanted
-    by_steps = 2.0 * STEPS * task.rows.nnz * task.n_problems
-    in_row = np.diff(task.indptr).astype(np.float64)
-    in_column = np.bincount(task.indices, minlength=1).astype(np.float64)
-    for name, side, counts in (
-        ("primal", task.n_weights, in_row),
-        ("dual", task.rows.shape[0], in_column),
-    ):
+    return cheapest_solver(task.rows, task.n_problems)[0]
+
+
+def cheapest_solver(X: sp.csr_array, n_problems: int) -> tuple[str, int]:
+    """The solver for so many problems on X, and the side of its dense factor, 0 for none. O(nnz).
+
+    Examples
+    --------
+    >>> cheapest_solver(sp.csr_array(np.eye(3)), 5)
+    ('primal', 4)
+    """
+    by_steps = 2.0 * STEPS * X.nnz * n_problems
+    in_row = np.diff(X.indptr).astype(np.float64)
+    in_column = np.bincount(X.indices, minlength=1).astype(np.float64)
+    for name, side, counts in (("primal", X.shape[1] + 1, in_row), ("dual", X.shape[0], in_column)):
         if side <= SMALL and counts @ counts <= max(by_steps, 1e7):
-            return name
-    return "conjugate_gradient"
+            return name, side
+    return "conjugate_gradient", 0
+
+
+def ridge_block(n_points: int, n_weights: int) -> int:
+    """Problems a block, by the dense arrays that it takes."""
+    return max(1, min(BLOCK, BLOCK_BYTES // (8 * (5 * n_weights + n_points))))
 
 
 def _identity(task: RidgeTask, solver: str, kind: np.dtype[Any], size: int) -> str:

@@ -14,7 +14,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from longtail.engine._rounded_kernels import (
+    add_kept,
+    scores_of_kept,
+    sparse_add_kept,
+    sparse_scores_of_kept,
+)
 from longtail.engine._softmax_kernels import add_transposed, scores_of_rows
+from longtail.engine.rounded import Rounded
 
 DENSE_SHARE = 0.3  # of stored entries, from which on X is multiplied as a dense array
 DENSE_BYTES = 2**30  # beyond which it is not
@@ -56,6 +63,22 @@ class DenseRows:
         """out += X̃'R of a block."""
         out += self.X[rows].T @ by_score
 
+    def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
+        """The weights in the precision of the scores, one row a class."""
+        return np.ascontiguousarray(parameters.T, dtype=self.X.dtype)
+
+    def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
+        """X̃W of what is kept."""
+        out = np.empty(len(kept.points), dtype=self.X.dtype)
+        scores_of_kept(self.X, kept.rows, kept.starts, kept.points, prepared, out)
+        return out
+
+    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
+        """out += X̃'R of what is kept."""
+        turned = np.zeros(out.shape[::-1])
+        add_kept(self.X, kept.rows, kept.starts, kept.points, by_score, turned)
+        out += turned.T
+
 
 class SparseRows:
     """X̃W by a loop over what is stored. O(nnz·K)."""
@@ -83,6 +106,22 @@ class SparseRows:
     def add_back(self, by_score: _Array, rows: slice, out: NDArray[np.float64]) -> None:
         """out += X̃'R of a block."""
         add_transposed(*self.parts, by_score, rows.start, out)
+
+    def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
+        """The weights in the precision of the scores, one row a class."""
+        return np.ascontiguousarray(parameters.T, dtype=self.dtype)
+
+    def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
+        """X̃W of what is kept."""
+        out = np.empty(len(kept.points), dtype=self.dtype)
+        sparse_scores_of_kept(*self.parts, kept.rows, kept.starts, kept.points, prepared, out)
+        return out
+
+    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
+        """out += X̃'R of what is kept."""
+        turned = np.zeros(out.shape[::-1])
+        sparse_add_kept(*self.parts, kept.rows, kept.starts, kept.points, by_score, turned)
+        out += turned.T
 
 
 def preconditioner(

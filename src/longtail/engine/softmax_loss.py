@@ -4,8 +4,10 @@
 
 What the parameters are is the business of a `ScoreMap`, which turns them into the scores z of a
 block of points, and derivatives by scores into derivatives by parameters. No array of all points
-and all classes is made but the probabilities, where these fit in 512 MB; beyond that they are made
-anew for each product with the Hessian.
+and all classes is made but the probabilities, where these fit in 1 GB; beyond that they are made
+anew for each product with the Hessian. Where there are floors, these products go by rounded
+probabilities instead, see `rounded`, until `sharpen` is called; values and gradients are exact all
+the same.
 
 Blocks are dealt out to a fixed number of lanes, each with a sum of its own. Threads work on lanes,
 so neither the cuts nor the order of sums depend on how many threads there are.
@@ -26,9 +28,11 @@ from threadpoolctl import threadpool_limits
 
 from longtail.engine._softmax_kernels import cross_terms, curvature_rows, normalise, residuals
 from longtail.engine.executor import thread_count
+from longtail.engine.rounded import Rounded, Rounder
 
 BLOCK_BYTES = 2**21  # scores of one block: what stays in a cache
-KEPT_BYTES = 2**29  # probabilities of all points that are kept between products
+KEPT_BYTES = 2**30  # probabilities of all points that are kept between products
+CAUTION = 100.0  # points' worth of spread that a class is given on top of its own, far away
 LANES = 8
 LANE_BYTES = 2**28  # sums of all lanes
 SINGLE = 2**22  # scores from which on they are single precision, where the tolerance allows
@@ -51,6 +55,26 @@ class ScoreMap(Protocol):
 
     def add_back(self, by_score: _Array, rows: slice, out: NDArray[np.float64]) -> None:
         """Add to `out`, of the shape of the parameters, the transposed map of (points, K)."""
+
+    def prepared_at(self, parameters: NDArray[np.float64]) -> Any:
+        """The parameters as `scores_at` wants them."""
+
+    def scores_at(self, prepared: Any, kept: Rounded) -> _Array:
+        """A new array of the scores of what is kept, in its order."""
+
+    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
+        """Add to `out` the transposed map of what is kept."""
+
+
+def lanes_of(n_parameters: int) -> int:
+    """In how many lanes the points are summed up, each with a gradient of its own.
+
+    Examples
+    --------
+    >>> lanes_of(1000), lanes_of(10_000_000), lanes_of(10**9)
+    (8, 3, 1)
+    """
+    return int(min(max(LANE_BYTES // (8 * n_parameters), 1), LANES))
 
 
 def working_type(n_scores: int, tol: float, largest: float) -> Any:
@@ -83,6 +107,8 @@ class SoftmaxLoss:
         To bound the memory of the lanes.
     precondition : callable
         Given a residual and `spread`, an approximate inverse Hessian times the residual.
+    floors : array of shape (K,), optional
+        Probabilities below are rounded in products with the Hessian; see `rounded.floors`.
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
 
@@ -95,7 +121,8 @@ class SoftmaxLoss:
 
     Notes
     -----
-    An evaluation, and a product with the Hessian, cost two applications of the map and O(N·K).
+    An evaluation, and a product with the Hessian, cost two applications of the map and O(N·K); with
+    floors a product costs two applications to what is kept.
     """
 
     def __init__(
@@ -108,6 +135,7 @@ class SoftmaxLoss:
         dtype: Any,
         n_parameters: int,
         precondition: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+        floors: NDArray[np.float64] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         n, k = targets.shape
@@ -121,13 +149,15 @@ class SoftmaxLoss:
         self._exact_weights = weights
         self.total_weight = float(weights.sum())
         self._precondition = precondition
-        lanes = int(min(max(LANE_BYTES // (8 * n_parameters), 1), LANES))
+        lanes = lanes_of(n_parameters)
         rows = max(1, min(BLOCK_BYTES // (self.dtype.itemsize * max(k, 1)), -(-n // lanes)))
         blocks = [slice(first, min(first + rows, n)) for first in range(0, n, rows)]
         self._lanes = [blocks[lane::lanes] for lane in range(min(lanes, len(blocks)))]
+        self._floors = None if floors is None else floors.astype(dtype)
+        self._rounded: list[Rounded | None] = [None] * len(self._lanes)
         self._kept: _Array | None = None
-        if n * k * self.dtype.itemsize <= KEPT_BYTES:
-            self._kept = np.empty((n, k), dtype=self.dtype)
+        if floors is None:
+            self.sharpen()
         self._point: Any = None
         self._threads = min(thread_count(n_jobs), len(self._lanes))
         self._pool: ThreadPoolExecutor | None = None
@@ -152,6 +182,18 @@ class SoftmaxLoss:
                 finally:
                     self._pool = None
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether products with the Hessian are exact."""
+        return self._floors is None
+
+    def sharpen(self) -> None:
+        """Make them so, from the next evaluation on."""
+        self._floors = None
+        shape = (len(self._weights), self.map.n_classes)
+        if shape[0] * shape[1] * self.dtype.itemsize <= KEPT_BYTES:
+            self._kept = np.empty(shape, dtype=self.dtype)
+
     def evaluate(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Value and gradient."""
         self._point = self.map.prepared(point)
@@ -166,8 +208,11 @@ class SoftmaxLoss:
 
     def curved(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
         """The Hessian at the last point evaluated, times a direction."""
-        prepared = self.map.prepared(direction)
-        results = self._each_lane(partial(self._curved_lane, prepared, direction.shape))
+        if self._floors is None:
+            work = partial(self._curved_lane, self.map.prepared(direction), direction.shape)
+        else:
+            work = partial(self._curved_kept, self.map.prepared_at(direction), direction.shape)
+        results = self._each_lane(work)
         product = results[0]
         for more in results[1:]:
             product += more
@@ -178,14 +223,21 @@ class SoftmaxLoss:
         """The residual as the preconditioner turns it."""
         return self._precondition(residual, self.spread)
 
-    def _each_lane(self, work: Callable[[list[slice]], Any]) -> list[Any]:
-        if self._pool is None:
-            return [work(lane) for lane in self._lanes]
-        return list(self._pool.map(work, self._lanes))
+    def cautious(self, residual: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same as if every class were more uncertain, rare ones by far: steps that are safe."""
+        return self._precondition(residual, self.spread + CAUTION)
 
-    def _evaluate_lane(self, shape: tuple[int, ...], lane: list[slice]) -> Any:
+    def _each_lane(self, work: Callable[[int], Any]) -> list[Any]:
+        lanes = range(len(self._lanes))
+        if self._pool is None:
+            return [work(lane) for lane in lanes]
+        return list(self._pool.map(work, lanes))
+
+    def _evaluate_lane(self, shape: tuple[int, ...], lane: int) -> Any:
         value, gradient, spread = 0.0, np.zeros(shape), np.zeros(self.map.n_classes)
-        for rows in lane:
+        rounder = None if self._floors is None else Rounder(self._floors)
+        self._rounded[lane] = None
+        for rows in self._lanes[lane]:
             scores = self.map.scores(self._point, rows)
             scores -= scores.max(axis=1, keepdims=True)
             chosen = np.empty(len(scores))
@@ -200,12 +252,25 @@ class SoftmaxLoss:
             )  # fmt: skip
             if self._kept is not None:
                 self._kept[rows] = scores
+            if rounder is not None:
+                rounder.add(scores, rows)
             self.map.add_back(by_score, rows, gradient)
+        if rounder is not None:
+            self._rounded[lane] = rounder.rounded()
         return value, gradient, spread
 
-    def _curved_lane(self, prepared: Any, shape: tuple[int, ...], lane: list[slice]) -> Any:
+    def _curved_kept(self, prepared: Any, shape: tuple[int, ...], lane: int) -> Any:
+        product, kept = np.zeros(shape), self._rounded[lane]
+        if kept is None:
+            raise RuntimeError("There is no Hessian before a point was evaluated.")
+        scores = self.map.scores_at(prepared, kept)
+        kept.curve(self._weights, scores)
+        self.map.add_back_at(scores, kept, product)
+        return product
+
+    def _curved_lane(self, prepared: Any, shape: tuple[int, ...], lane: int) -> Any:
         product = np.zeros(shape)
-        for rows in lane:
+        for rows in self._lanes[lane]:
             scores = self.map.scores(prepared, rows)
             p = self._probabilities(rows)
             means = np.einsum("ik,ik->i", p, scores)

@@ -13,19 +13,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._run import Run
-from longtail.engine._matrix_kernels import scatter_columns
-from longtail.engine._solution import Solution, Stopped
+from longtail._sparse import scatter_columns
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.direct import direct_bytes, solve_direct, suits_direct
+from longtail.engine.direct import direct_bytes, few_and_dense, solve_direct
 from longtail.engine.dual import dual_bytes, solve_dual
 from longtail.engine.executor import run_threads
 from longtail.engine.newton import newton_bytes, solve_newton
-from longtail.engine.problem import LinearTask, bias_alone, make_task
+from longtail.engine.problem import LinearTask, Sized, bias_alone, make_task
 from longtail.engine.proximal import proximal_bytes, solve_accelerated, solve_proximal
+from longtail.engine.solution import Solution, Stopped
 from longtail.engine.working_set import solve_working_set, working_set_bytes
 from longtail.errors import ConvergenceWarning, ParameterError
 
-Solver = tuple[Callable[..., list[Solution]], Callable[[LinearTask], int]]
+Solver = tuple[Callable[..., list[Solution]], Callable[[Sized], int]]
 
 _L1: dict[str, Solver] = {
     "working_set": (solve_working_set, working_set_bytes),
@@ -217,7 +217,8 @@ def fit_linear(
 def _solver(task: LinearTask, wanted: str | None) -> str:
     known = SOLVERS[task.penalty, task.loss]
     if wanted is None:
-        return "direct" if "direct" in known and suits_direct(task) else next(iter(known))
+        few = few_and_dense(task.n_points, task.n_features, len(task.data))
+        return "direct" if "direct" in known and few else next(iter(known))
     if wanted not in known:
         raise ParameterError(
             f"solver must be one of {', '.join(known)} for the {task.penalty} penalty and the "
@@ -232,7 +233,12 @@ def _block_size(task: LinearTask, solver: str, wanted: int | None) -> int:
             raise ParameterError(f"block_size must be at least 1, not {wanted!r}.")
         return int(wanted)
     _, bytes_a_problem = SOLVERS[task.penalty, task.loss][solver]
-    return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem(task)))
+    return block_of(bytes_a_problem(task))
+
+
+def block_of(bytes_a_problem: int) -> int:
+    """Problems a block, if each needs so much working memory."""
+    return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem))
 
 
 def _identity(task: LinearTask, solver: str, prune: float, dtype: np.dtype[Any], size: int) -> str:

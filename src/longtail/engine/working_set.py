@@ -28,25 +28,17 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.engine._solution import Solution, Stopped
-from longtail.engine._working_set_kernels import (
-    SOLVED,
-    STOPPED,
-    Entries,
-    Features,
-    Limits,
-    Matrix,
-    Rows,
-    solve_problem,
-)
-from longtail.engine.problem import LinearTask
+from longtail.engine._touched_kernels import Entries, Features, Matrix, Rows
+from longtail.engine._working_set_kernels import SOLVED, STOPPED, Limits, solve_problem
+from longtail.engine.problem import LinearTask, Sized
+from longtail.engine.solution import Solution, Stopped
 
 BATCH = 10  # features that enter first; later rounds let in half as many as there are
 DENSE = 4096  # features up to which their products are kept, 134 MB
 NONE = np.empty(0)
 
 
-def working_set_bytes(task: LinearTask) -> int:
+def working_set_bytes(task: Sized) -> int:
     """Working memory of one problem in a block; the problems of a block come one after another."""
     return 1
 

@@ -15,6 +15,8 @@ from longtail.base import Explanation
 from longtail.engine import index_for
 from longtail.engine.executor import thread_count
 from longtail.errors import ModelError
+from longtail.estimates import Estimate
+from longtail.joint._conditionals import conditional_estimate
 from longtail.marginal import MarginalClassifier
 
 BLOCK_BYTES = 2**22  # bound on the log-odds of a block of points
@@ -83,7 +85,16 @@ class ConditionalClassifier(MarginalClassifier):
         """Sets and scores, (n, L) each, of a block of points by the log-odds of all regressions."""
         raise NotImplementedError
 
+    def _regressions(self) -> dict[str, Any]:
+        """How many chains of regressions there are, and the share of the others a label sees."""
+        return {}
+
     # ---- the contract ------------------------------------------------------------------------
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return conditional_estimate(
+            X, Y, prune=self.prune, n_jobs=self.n_jobs, **self._regressions()
+        )
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)

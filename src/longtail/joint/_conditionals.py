@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 from longtail._run import Run
 from longtail.engine import fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.executor import run_threads
+from longtail.engine.costs import linear_estimate, weights_kept
+from longtail.engine.direct import few_and_dense
+from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ConvergenceWarning, InputError
+from longtail.estimates import Estimate, matrix_bytes
 
 MOST_LABELS = 5000
+COPYING = 2e-7  # seconds of a stored value, to put the columns of a label together
 PIECE = 32  # labels a piece of work and of a checkpoint, at most
 PIECES = 64  # that there should be, if there are labels enough
 REPORT = {"gap": np.float64, "iterations": np.int64, "converged": np.bool_}
@@ -50,13 +54,50 @@ class Conditionals:
     converged: NDArray[np.bool_]
 
 
+def between_bytes(n_labels: int, n_chains: int = 1, *, share: float = 0.5) -> float:
+    """Bytes of the weights between labels, if each is regressed on this share of the others."""
+    return 8.0 * share * n_labels * (n_labels - 1) * n_chains
+
+
+def conditional_estimate(
+    X: sp.csr_array,
+    Y: sp.csr_array,
+    *,
+    prune: float,
+    n_chains: int = 1,
+    share: float = 0.5,
+    n_jobs: int | None = None,
+) -> Estimate:
+    """What the regressions of all labels on X and on others need, a number of times.
+
+    Each has a copy of X with the labels that it sees, put together by way of several more.
+    """
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    n, seen = X.shape[0], share * float(np.count_nonzero(counts))
+    one = linear_estimate(X, counts[:1], loss="logistic", prune=prune)
+    kept = weights_kept(X, counts, loss="logistic", penalty="l2", prune=prune)
+    weights = 8.0 * float(kept.sum()) * n_chains
+    others = 8.0 * float(np.minimum(kept, seen).sum()) * n_chains  # as rare as a feature
+    stored = weights + min(others, between_bytes(Y.shape[1], n_chains, share=share))
+    threads = thread_count(n_jobs)
+    working = 8.0 * matrix_bytes(X, Y) + one.peak_bytes
+    seconds = linear_estimate(X, counts, loss="logistic", prune=prune).seconds * n_chains
+    wider = (1 + seen / X.shape[1]) ** 2 if few_and_dense(n, X.shape[1], X.nnz) else 1.5
+    return Estimate(
+        int(matrix_bytes(Y) + threads * working + 3 * stored),
+        int(stored),
+        (seconds * wider + COPYING * (X.nnz + Y.nnz) * len(counts) * n_chains) / threads,
+        f"{len(counts) * n_chains:,} regressions on {n:,} points and other labels",
+    )
+
+
 def check_label_count(n_labels: int, n_chains: int = 1, *, share: float = 0.5) -> None:
     """Refuse more labels than such a model is meant for, with what it would take."""
     if n_labels > MOST_LABELS:
-        gigabytes = share * n_labels * (n_labels - 1) * 8 * n_chains / 1e9
         raise InputError(
             f"There are {n_labels:,} labels, and each is regressed on the others: up to "
-            f"{gigabytes:,.1f} GB of weights between labels and {n_labels * n_chains:,} problems "
+            f"{between_bytes(n_labels, n_chains, share=share) / 1e9:,.1f} GB of weights between "
+            f"labels and {n_labels * n_chains:,} problems "
             f"of their own columns; keep to {MOST_LABELS:,} labels, or use br or proxml."
         )
 

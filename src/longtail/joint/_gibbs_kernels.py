@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from longtail._numba import kernel
-from longtail.engine._random_kernels import GOLDEN, mixed, uniform
+from longtail._random_kernels import GOLDEN, mixed, uniform
 
 
 @kernel

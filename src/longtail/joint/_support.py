@@ -7,7 +7,7 @@ prediction; the marginal probability of a label is the sum over the sets that ho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from longtail._checks import check_count, check_positive
 from longtail.base import Explanation
 from longtail.errors import InputError, ModelError
+from longtail.estimates import Estimate
+from longtail.labels import distinct_sets
 from longtail.marginal import LARGEST, MarginalClassifier, log_odds_of
 
 BLOCK_BYTES = 2**25  # probabilities of one block of points
@@ -73,9 +75,6 @@ class SetClassifier(MarginalClassifier):
     Subclasses set `sets_` in `_fit`, and say how probable each set is.
     """
 
-    memory_limit: ClassVar[int] = 2**32
-    """Bytes of working memory beyond which training is refused."""
-
     sets_: sp.csr_array
     objective_: float
     n_iter_: int
@@ -86,11 +85,13 @@ class SetClassifier(MarginalClassifier):
         C: float = 1.0,
         tol: float = 1e-4,
         max_iter: int = 200,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _log_probabilities(self, X: sp.csr_array) -> NDArray[np.float64]:
@@ -101,8 +102,15 @@ class SetClassifier(MarginalClassifier):
         """Weights of the stored features of x, and a bias, that favour one set over another."""
         raise NotImplementedError
 
+    def _needed(self, X: sp.csr_array, sets: sp.csr_array) -> Estimate:
+        """What training needs, given the distinct label sets."""
+        raise NotImplementedError
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return self._needed(X, distinct_sets(Y)[0])
+
     def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
+        check_positive(C=self.C, tol=self.tol, memory_limit=self.memory_limit)
         check_count(max_iter=self.max_iter)
 
     def _is_linear(self) -> bool:
@@ -120,12 +128,15 @@ class SetClassifier(MarginalClassifier):
         limit = LARGEST_TRAINED / max(1.0, float(self.C) ** 0.5)
         _refuse_beyond(limit, X, "the penalty is lost in rounding beside them")
 
-    def _refuse_beyond_memory(self, n_bytes: float, n_sets: int, what: str, remedy: str) -> None:
-        if n_bytes > self.memory_limit:
+    def _refuse_beyond_memory(
+        self, X: sp.csr_array, sets: sp.csr_array, what: str, remedy: str
+    ) -> None:
+        need = self._needed(X, sets).peak_bytes
+        if need > self.memory_limit * 2**30:
             raise InputError(
-                f"The {n_sets:,} distinct label sets need {what} and some "
-                f"{n_bytes / 2**30:.1f} GB of memory, above the limit of "
-                f"{self.memory_limit / 2**30:.1f} GB; use a method that does not list label sets, "
+                f"The {sets.shape[0]:,} distinct label sets need {what} and some "
+                f"{need / 2**30:.1f} GB of memory, above memory_limit of "
+                f"{self.memory_limit:g} GB; use a method that does not list label sets, "
                 f"such as br or cbm, {remedy}, or raise memory_limit."
             )
 

@@ -6,14 +6,14 @@ Read, Pfahringer, Holmes & Frank, Classifier chains for multi-label classificati
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from longtail._checks import check_count, check_share
+from longtail._checks import check_count, check_flag, check_share
 from longtail._run import Run
 from longtail.errors import ParameterError
 from longtail.joint._chain import ChainClassifier
@@ -127,8 +127,10 @@ class ChainEnsemble(ChainClassifier):
             check_share(share=self.share)
         if self.voting not in get_args(Voting):
             raise ParameterError(f"voting must be 'label' or 'subset', not {self.voting!r}.")
-        if not isinstance(self.bootstrap, bool | np.bool_):
-            raise ParameterError(f"bootstrap must be True or False, not {self.bootstrap!r}.")
+        check_flag(bootstrap=self.bootstrap)
+
+    def _regressions(self) -> dict[str, Any]:
+        return {"n_chains": int(self.n_chains)}
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, L = Y.shape

@@ -5,7 +5,7 @@ Guo & Gu, Multi-label Classification Using Conditional Dependency Networks, IJCA
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -122,6 +122,9 @@ class DependencyNetwork(ConditionalClassifier):
         check_seed(self.random_state)
         if self.target not in get_args(Target):
             raise ParameterError(f"target must be 'subset' or 'hamming', not {self.target!r}.")
+
+    def _regressions(self) -> dict[str, Any]:
+        return {"share": 1.0}
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         check_label_count(Y.shape[1], share=1.0)

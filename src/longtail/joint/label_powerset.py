@@ -7,6 +7,7 @@ ICML 2016.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -16,16 +17,18 @@ from numpy.typing import NDArray
 
 from longtail._checks import check_count
 from longtail._run import Run
-from longtail.engine._growing import Growth
 from longtail.engine.boosted_softmax import BoostedSoftmax, boosting_bytes, fit_boosted_softmax
+from longtail.engine.costs import softmax_estimate, used_features
 from longtail.engine.executor import thread_count
+from longtail.engine.growing import Growth
 from longtail.engine.softmax import fit_softmax, softmax_logs
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.joint._support import SetClassifier
 from longtail.labels import distinct_sets
 
 Learner = Literal["logistic", "boosting"]
-ARRAYS = 12  # of the size of the weights, that training holds at once
+GROWING = 3e-9  # seconds of a tree for a value that it looks at
 
 _MODELS: WeakKeyDictionary[Any, tuple[Any, BoostedSoftmax]] = WeakKeyDictionary()
 """The trees of each classifier, made from its arrays once."""
@@ -54,6 +57,8 @@ class LabelPowerset(SetClassifier):
         Of the boosted trees: leaves of a tree, factor on what it says, trees a set.
     random_state : int
         Of the boosted trees: seed of the features that each may choose from.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -123,9 +128,10 @@ class LabelPowerset(SetClassifier):
         shrinkage: float = 0.1,
         n_trees: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(C=C, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+        super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
         self.learner = learner
         self.leaves = leaves
         self.shrinkage = shrinkage
@@ -147,6 +153,23 @@ class LabelPowerset(SetClassifier):
 
     # ---- training ----------------------------------------------------------------------------
 
+    def _needed(self, X: sp.csr_array, sets: sp.csr_array) -> Estimate:
+        n, n_sets = X.shape[0], sets.shape[0]
+        if self.learner == "logistic":
+            need = softmax_estimate(X, n_sets, n_jobs=self.n_jobs).plus(16 * n)
+            return replace(need, reason=f"the distinct label sets are {need.reason}")
+        growth, threads = self._growth(), thread_count(self.n_jobs)
+        memory = boosting_bytes(
+            n, n_sets, used_features(X), growth=growth, n_trees=self.n_trees, threads=threads
+        )
+        looks = growth.feature_share * X.nnz * n_sets * self.n_trees
+        return Estimate(
+            int(memory + matrix_bytes(X)),
+            None,
+            GROWING * looks / threads,
+            f"{self.n_trees * n_sets:,} trees on {n:,} points",
+        )
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         sets, which = distinct_sets(Y)
         n, n_sets = len(which), sets.shape[0]
@@ -154,20 +177,19 @@ class LabelPowerset(SetClassifier):
         for name in {"weights_", "trees_"} & set(vars(self)):
             delattr(self, name)
         if self.learner == "logistic":
+            self._refuse_untrainable(X)
+            weights = f"{used_features(X) + 1:,} features × {n_sets:,} sets weights"
+            self._refuse_beyond_memory(X, sets, weights, "select features")
             self._fit_logistic(X, targets, run)
         else:
+            trees = f"{self.n_trees * n_sets:,} trees"
+            self._refuse_beyond_memory(X, sets, trees, "take fewer points")
             self._fit_boosting(X, targets, run)
         self.sets_ = sets
         self.set_counts_ = np.bincount(which, minlength=n_sets)
         self.learner_ = str(self.learner)
 
     def _fit_logistic(self, X: sp.csr_array, targets: sp.csr_array, run: Run) -> None:
-        self._refuse_untrainable(X)
-        n_sets, used = targets.shape[1], len(np.unique(X.indices)) + 1
-        self._refuse_beyond_memory(
-            8.0 * ARRAYS * used * n_sets, n_sets,
-            f"{used:,} features × {n_sets:,} sets weights", "select features",
-        )  # fmt: skip
         fit = fit_softmax(
             X, targets, strength=1.0 / self.C, tol=self.tol, max_iter=self.max_iter,
             n_jobs=self.n_jobs, run=run,
@@ -177,16 +199,8 @@ class LabelPowerset(SetClassifier):
         self.n_iter_ = fit.iterations
 
     def _fit_boosting(self, X: sp.csr_array, targets: sp.csr_array, run: Run) -> None:
-        growth, (n, n_sets) = self._growth(), targets.shape
-        need = boosting_bytes(
-            n, n_sets, len(np.unique(X.indices)), growth=growth, n_trees=self.n_trees,
-            threads=thread_count(self.n_jobs),
-        )  # fmt: skip
-        self._refuse_beyond_memory(
-            need, n_sets, f"{self.n_trees * n_sets:,} trees", "take fewer points"
-        )
         fit = fit_boosted_softmax(
-            X, targets, growth=growth, n_trees=self.n_trees, n_jobs=self.n_jobs, run=run
+            X, targets, growth=self._growth(), n_trees=self.n_trees, n_jobs=self.n_jobs, run=run
         )
         self.trees_ = fit.model.to_arrays()
         self.objective_ = fit.objective

@@ -15,16 +15,21 @@ from scipy.special import log_softmax
 from longtail._run import Run
 from longtail._sparse import as_csr
 from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.costs import SPARSE_PRODUCT, softmax_bytes, used_features
+from longtail.engine.executor import thread_count
 from longtail.engine.ridge import ridge_values
+from longtail.engine.rounded import floors
 from longtail.engine.score_maps import preconditioner, score_map
 from longtail.engine.softmax import solve, warn_of
-from longtail.engine.softmax_loss import SoftmaxLoss, working_type
+from longtail.engine.softmax_loss import KEPT_BYTES, SoftmaxLoss, working_type
 from longtail.errors import ModelError
-from longtail.joint._pair_scores import PairFeatures, PairScores, set_scores
+from longtail.estimates import WORKSPACE, Estimate
+from longtail.joint._pair_scores import FACTORED, PairFeatures, PairScores, set_scores
 from longtail.joint._support import SetClassifier
 from longtail.labels import distinct_sets
 
-ARRAYS = 12  # of the size of the parameters, that training holds at once
+HESSIANS = 100  # products with the Hessian that training takes
+SQUARES = 5  # arrays of the covariances of labels and pairs
 
 
 class PairwiseCRF(SetClassifier):
@@ -45,6 +50,8 @@ class PairwiseCRF(SetClassifier):
         Norm of the gradient, relative to that at zero, at which the problem counts as solved.
     max_iter : int
         Limit on Newton steps.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -71,8 +78,10 @@ class PairwiseCRF(SetClassifier):
     -----
     One weight a pair, for both labels, would express the same distributions beside the labels'
     biases; the penalty makes the two forms differ, and this is the published one. Training costs
-    O(nnz(X)·L + N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 500 of
-    them, and twelve arrays of (D + 1)·L + 4P numbers: above `memory_limit` it is refused.
+    O(nnz(X)·L + N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 200 of
+    them; from some two thousand sets on O(nnz(X)·L + 200·N·A), see `longtail.engine.rounded`.
+    Memory: twelve arrays of (D + 1)·L + 4P numbers, and five of (L + P)² where L + P ≤ 4,000; what
+    exceeds `memory_limit` is refused.
     Prediction costs O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the
     marginal probabilities over the sets; labels without a training point have none. `explain`
     compares the most probable set with the label to the most probable set without it, see
@@ -98,6 +107,23 @@ class PairwiseCRF(SetClassifier):
     pair_weights_: NDArray[np.float64]
     set_offsets_: NDArray[np.float64]
 
+    def _needed(self, X: sp.csr_array, sets: sp.csr_array) -> Estimate:
+        (n, n_features), (n_sets, n_labels) = X.shape, sets.shape
+        used = used_features(X) + 1
+        sizes = np.diff(sets.indptr).astype(np.float64)
+        pairs = float((sizes * (sizes - 1) / 2).sum())
+        parameters = used * n_labels + min(4 * pairs, 2.0 * n_labels**2)
+        scores = float(n) * (n_sets + n_labels)
+        memory = softmax_bytes(int(parameters)) + 24 * pairs + min(8 * scores, KEPT_BYTES)
+        memory += 8.0 * SQUARES * min(n_labels + min(pairs, n_labels**2 / 2), FACTORED) ** 2
+        products = float(X.nnz + n) * n_labels + n * float(sizes.sum())
+        return Estimate(
+            int(memory + 12.0 * X.nnz + WORKSPACE),
+            int(4.0 * (n_features + 1) * n_labels + 56 * pairs),
+            2 * HESSIANS * SPARSE_PRODUCT * products / thread_count(self.n_jobs),
+            f"{n_labels:,} labels, {int(pairs):,} pairs of them and {n_sets:,} label sets",
+        )
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         self._refuse_untrainable(X)
         sets, which = distinct_sets(Y)
@@ -105,16 +131,12 @@ class PairwiseCRF(SetClassifier):
         used = np.unique(X.indices)
         shape = (len(used) + 1, n_labels)
         weights = f"{shape[0]:,} features × {n_labels:,} labels weights"
-        sizes = np.diff(sets.indptr).astype(np.float64)
-        pairs = float((sizes * (sizes - 1) / 2).sum())
-        self._refuse_beyond_memory(
-            8.0 * ARRAYS * (shape[0] * n_labels + min(4 * pairs, 2.0 * n_labels**2)) + 24 * pairs,
-            n_sets, weights, "select features",
-        )  # fmt: skip
+        self._refuse_beyond_memory(X, sets, weights, "select features")
         rows = as_csr(X[:, used]) if len(used) < X.shape[1] else X
         features = PairFeatures(sets)
         strength, ones = 1.0 / self.C, np.ones(n)
         kind = working_type(n * n_sets, self.tol, float(np.abs(rows.data).max(initial=1.0)))
+        counts = np.bincount(which, minlength=n_sets).astype(np.float64)
         scores = PairScores(score_map(rows, 1.0, n_labels, kind), features, shape[0], kind)
         loss = SoftmaxLoss(
             scores,
@@ -124,6 +146,7 @@ class PairwiseCRF(SetClassifier):
             dtype=kind,
             n_parameters=scores.n_parameters,
             precondition=scores.precondition(preconditioner(rows, ones, 1.0, strength), strength),
+            floors=floors(counts, n, 0.0) if kind == np.float32 else None,
             n_jobs=self.n_jobs,
         )
         store = None

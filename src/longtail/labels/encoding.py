@@ -27,6 +27,7 @@ from longtail._sparse import as_csr
 from longtail.errors import InputError
 
 Kind = Literal["multiclass", "dense", "sparse", "names"]
+"""The form that labels came in, which is the form that predictions go out in."""
 
 _NOT_A_MATRIX = "A label matrix holds 0 and 1; for names, give a list of label collections."
 

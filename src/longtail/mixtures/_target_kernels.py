@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
-from longtail.engine._random_kernels import GOLDEN, uniform
+from longtail._random_kernels import GOLDEN, uniform
 
 SLIGHT = 1e-18  # a probability that changes no sum
 

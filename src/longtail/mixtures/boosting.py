@@ -17,9 +17,9 @@ from scipy.special import log_softmax
 
 from longtail._checks import check_count, check_positive
 from longtail._run import Run
-from longtail.engine._growing import Growth, bins_of
 from longtail.engine.boosting import base_of, boost_binary, boost_softmax, log_shares
 from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.growing import Growth, bins_of
 from longtail.engine.trees import Forest, Memory, Tree, joined, parted
 from longtail.errors import ModelError
 

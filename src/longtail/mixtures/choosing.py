@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,13 +19,14 @@ from longtail._run import Run
 from longtail.data.folds import fold_of_rows
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.marginal import row_seeds
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
+from longtail.mixtures._costs import check_size
 from longtail.mixtures._saved import packed, unpacked
 from longtail.mixtures.conditional_bernoulli import (
     ConditionalBernoulliMixture,
     Learner,
-    check_size,
 )
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
@@ -146,6 +148,13 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         if self.folds < 2:
             raise ParameterError(f"folds must be at least 2, not {self.folds}.")
 
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        largest = self._estimate_of(X, Y, max(map(int, self.sizes)))
+        each = sum(self._estimate_of(X, Y, int(size)).seconds for size in set(self.sizes))
+        tried = each * len(set(self.Cs)) * (self.folds - 1)
+        reason = f"the largest of {len(self.sizes) * len(self.Cs)} settings: {largest.reason}"
+        return replace(largest.plus(matrix_bytes(X, Y), tried), reason=reason)
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         sizes, strengths = (
             sorted(set(map(int, self.sizes))),
@@ -154,7 +163,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         if "logistic" not in (self.experts, self._gate_kind):
             strengths = strengths[:1]
         if self.experts == "logistic":
-            check_size(min(sizes[-1], X.shape[0]), Y.shape[1], X.shape[1])
+            check_size(self._estimate(X, Y), self.memory_limit * 2**30)
         settings = list(itertools.product(sizes, strengths))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)

@@ -14,13 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail._run import Run
 from longtail.engine.executor import thread_count
 from longtail.errors import ConvergenceWarning, LongtailWarning, ModelError, ParameterError
+from longtail.estimates import Estimate
 from longtail.marginal import MarginalClassifier, log_odds_of, row_seeds
+from longtail.mixtures._costs import check_size, mixture_estimate
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.mixtures.decoding import LikelySets, most_probable_sets
 from longtail.mixtures.em import Experts, Gate, History, block_size, maximise
@@ -42,7 +43,6 @@ GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
 EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
 ALIVE = 0.5  # points that a component needs to be kept
 FEW = 0.5  # share of the components left, below which a warning says so
-MOST_BYTES = 2**32  # weights that gate and experts may have at worst
 SHOWN = 4  # components of an explanation
 LEAST = 0.01  # probability from which on a threshold is sought
 LIKELY = 0.05  # probability from which on an explanation shows a label
@@ -151,6 +151,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     method: ClassVar[str] = "cbm"
     paper: ClassVar[str] = "Li et al. 2016"
 
+    memory_limit: ClassVar[float] = 4.0
+    """GB that training regressions as experts may take; more is refused."""
+
     gate_: dict[str, Any]
     kinds_: list[str]
     experts_: dict[str, Any]
@@ -239,11 +242,22 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _gate_kind(self) -> str:
         return self.experts if self.gate is None else self.gate
 
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return self._estimate_of(X, Y, self._wanted()[0])
+
+    def _estimate_of(self, X: sp.csr_array, Y: sp.csr_array, size: int) -> Estimate:
+        """What so many components need."""
+        need = mixture_estimate(
+            X, Y, min(size, X.shape[0]), experts=self.experts, gate=self._gate_kind,
+            rounds=self.max_rounds, n_trees=self.n_trees, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return need.plus(0.0, (self.n_fits - 1) * need.seconds)
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        n, n_labels = Y.shape
+        n = Y.shape[0]
         size = min(self._wanted()[0], n)
         if self.experts == "logistic":
-            check_size(size, n_labels, X.shape[1])
+            check_size(self._estimate(X, Y), self.memory_limit * 2**30)
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -372,26 +386,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     # ---- why ---------------------------------------------------------------------------------
 
-    def explain(
-        self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
-    ) -> MixtureExplanation:
-        """Why a point gets its labels: components, correlations, sets; and one label's features.
-
-        Parameters
-        ----------
-        x : row of shape (1, D) or (D,)
-        label : object, optional
-            A name from `classes_`; by default the most probable label.
-        n : int
-            How many features to show; none for boosted experts, which are not linear.
-        feature_names : sequence, optional
-            Names of the D features; by default those seen in `fit`, or their numbers.
-        """
-        check_is_fitted(self)
-        if label is None:
-            best = int(self._scores_of(self._one_row(x), 0)[0].argmax())
-            label = self.classes_[best : best + 1].tolist()[0]
-        return super().explain(x, label, n=n, feature_names=feature_names)  # type: ignore[return-value]
+    def _best_column(self, row: sp.csr_array) -> int:
+        """The most probable label, even of a point to which the empty set is certain."""
+        return int(self._scores_of(row, 0)[0].argmax())
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
@@ -482,24 +479,4 @@ def _warn_of_inexact(found: LikelySets) -> None:
             "labels are nearly independent coins there.",
             ConvergenceWarning,
             stacklevel=2,
-        )
-
-
-def check_size(n_components: int, n_labels: int, n_features: int) -> None:
-    """Refuse what may not fit into memory: an expert a component and label, with all features.
-
-    Examples
-    --------
-    >>> check_size(20, 20_000, 10_000)
-    Traceback (most recent call last):
-      ...
-    longtail.errors.ParameterError: 20 components of 20,000 labels and 10,000 features may need \
-32.0 GB; take fewer components, or a method for so many labels, such as proxml.
-    """
-    needed = 8 * n_components * n_labels * (n_features + 1)
-    if needed > MOST_BYTES:
-        raise ParameterError(
-            f"{n_components} components of {n_labels:,} labels and {n_features:,} features may "
-            f"need {needed / 1e9:.1f} GB; take fewer components, or a method for so many labels, "
-            "such as proxml."
         )

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from longtail._run import Run
 from longtail.errors import ModelError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.neighbors._search import (
     NeighbourIndex,
     Rows,
     check_metric,
     find_others,
     is_better_dense,
+    search_estimate,
 )
 from longtail.voting import FOLDS, SIZES, Neighbours, VotingChoice, VotingClassifier, random_folds
 
@@ -49,6 +51,12 @@ class LazyClassifier(VotingClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_metric(self.metric)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n, deepest = X.shape[0], 2 * max(sizes_to_try(self.n_neighbors, X.shape[0])) + 24
+        need = search_estimate(X, n_jobs=self.n_jobs)
+        lists = 16.0 * n * min(deepest, n)
+        return need.plus(2 * matrix_bytes(Y) + 3 * lists, 2e-7 * n * deepest)
 
     def _keep_points(self, X: sp.csr_array, Y: sp.csr_array) -> None:
         """Keep the training data, as a dense array if it is dense. O(nnz)."""

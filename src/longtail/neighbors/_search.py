@@ -19,10 +19,12 @@ from threadpoolctl import ThreadpoolController
 
 from longtail._run import Run
 from longtail._sparse import as_csr
-from longtail.engine._solution import Stopped
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.executor import run_threads
+from longtail.engine.costs import PRODUCT, SPARSE_PRODUCT
+from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.solution import Stopped
 from longtail.errors import ParameterError
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.neighbors._search_kernels import exact_squares, nearest_by_columns, squared_norms
 from longtail.voting import BLOCK_ROWS, Neighbours
 
@@ -202,6 +204,33 @@ class NeighbourIndex:
         largest = float(self._norms.max(initial=0.0))
         norms = np.einsum("ij,ij->i", queries, queries, dtype=np.float64, casting="unsafe")
         return float(unit) * (self.shape[1] + 8) * (np.sqrt(norms) + np.sqrt(largest)) ** 2
+
+
+def search_estimate(X: sp.csr_array, *, n_jobs: int | None = None) -> Estimate:
+    """What keeping points, making them ready and finding the neighbours of each of them needs.
+
+    Examples
+    --------
+    >>> search_estimate(sp.csr_array(np.eye(100))).reason
+    'the neighbours of 100 points among themselves'
+    """
+    n, n_features = X.shape
+    threads = thread_count(n_jobs)
+    if is_better_dense(X):
+        kept = float(X.dtype.itemsize) * n * n_features
+        memory = kept + 4.0 * n * n_features + threads * 16.0 * min(PRODUCT_CELLS, n * BLOCK_ROWS)
+        seconds = PRODUCT * float(n) ** 2 * n_features
+    else:
+        kept = float(matrix_bytes(X))
+        in_column = np.bincount(X.indices, minlength=1).astype(np.float64)
+        memory = 2 * kept + threads * 16.0 * n
+        seconds = SPARSE_PRODUCT * (float(in_column @ in_column) + float(n) ** 2)
+    return Estimate(
+        int(memory + WORKSPACE),
+        int(kept),
+        seconds / threads,
+        f"the neighbours of {n:,} points among themselves",
+    )
 
 
 def find_others(

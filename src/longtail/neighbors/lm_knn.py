@@ -19,9 +19,16 @@ from threadpoolctl import threadpool_limits
 from longtail._checks import check_count, check_positive, check_share
 from longtail._run import Run
 from longtail.engine import fit_ridge, ridge_values
+from longtail.engine.costs import PRODUCT, ridge_estimate
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.neighbors._lazy import folds_of, sizes_to_try
-from longtail.neighbors._search import NeighbourIndex, find_others, is_better_dense
+from longtail.neighbors._search import (
+    NeighbourIndex,
+    find_others,
+    is_better_dense,
+    search_estimate,
+)
 from longtail.neighbors.metric import LearnedMetric, MarginProblem, learn_metric, losses_of
 from longtail.voting import (
     FOLDS,
@@ -33,6 +40,7 @@ from longtail.voting import (
 )
 
 DIMENSIONS = 256  # coordinates of label vectors where none are asked for
+STEPS = 20  # of the metric that a training takes, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
 LARGEST = 2**32  # bytes that training may need
@@ -207,7 +215,7 @@ class LMKNN(VotingClassifier):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n = X.shape[0]
-        self._refuse_too_large(X.shape, Y.shape)
+        self._refuse_too_large(X, Y)
         labels = Y.astype(np.int8)
         rows = X.toarray() if is_better_dense(X) else X
         others = find_others(
@@ -290,20 +298,39 @@ class LMKNN(VotingClassifier):
     def _side(self, n_labels: int) -> int:
         return min(n_labels, DIMENSIONS if self.n_dimensions is None else self.n_dimensions)
 
-    def _refuse_too_large(self, points: tuple[int, int], labels: tuple[int, int]) -> None:
-        side = self._side(labels[1])
+    def _metric_bytes(self, points: tuple[int, int], n_labels: int) -> int:
+        """Of the regressions and the metric."""
+        side = self._side(n_labels)
         factor = 16 * points[1] ** 2 if points[1] < FACTORED else 0
-        needed = (
+        return (
             factor
             + 48 * points[0] * side
             + 4 * points[1] * side
             + 64 * side**2
-            + 16 * labels[1] * side
+            + 16 * n_labels * side
         )
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n, side = X.shape[0], self._side(Y.shape[1])
+        search = search_estimate(X, n_jobs=self.n_jobs)
+        regressions = ridge_estimate(X, side, n_jobs=self.n_jobs)
+        fits = 1 + self.validation_folds
+        step = PRODUCT * (8.0 * n * side**2 + 4.0 * n * self.n_constraints * side + 20.0 * side**3)
+        memory = self._metric_bytes(X.shape, Y.shape[1]) + matrix_bytes(X, Y)
+        return Estimate(
+            int(search.peak_bytes + memory),
+            int(4.0 * (n + X.shape[1]) * side),
+            search.seconds + fits * (regressions.seconds + STEPS * step),
+            f"a metric of {side} dimensions for {n:,} points, learned {fits} times",
+        )
+
+    def _refuse_too_large(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        needed = self._estimate(X, Y).peak_bytes
         if needed > LARGEST:
             raise ParameterError(
-                f"A metric of {side} dimensions for {points[0]} points, {points[1]} features and "
-                f"{labels[1]} labels needs {needed / 2**30:.1f} GB; give a smaller n_dimensions."
+                f"A metric of {self._side(Y.shape[1])} dimensions for {X.shape[0]} points, "
+                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 2**30:.1f} GB; "
+                "give a smaller n_dimensions."
             )
 
     # ---- prediction --------------------------------------------------------------------------

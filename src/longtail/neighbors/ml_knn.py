@@ -18,6 +18,7 @@ from longtail._checks import check_positive
 from longtail._run import Run
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import Estimate
 from longtail.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
 from longtail.neighbors._posterior_kernels import best_posteriors, count_votes, posteriors_from
 from longtail.voting import THRESHOLD, THRESHOLDS, VoteExplanation, choose_voting
@@ -183,10 +184,18 @@ class MLKNN(LazyClassifier):
         super()._check_parameters()
         check_positive(smoothing=self.smoothing)
 
+    def _table_bytes(self, n: int, n_labels: int) -> int:
+        """Of the counts of labels among as many neighbours as are tried at most, and the odds."""
+        largest = sizes_to_try(self.n_neighbors, n)[-1]
+        return 4 * 8 * n_labels * (min(largest, max(n - 1, 1)) + 1)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return super()._estimate(X, Y).plus(self._table_bytes(*Y.shape))
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
         sizes = [min(k, max(n - 1, 1)) for k in sizes_to_try(self.n_neighbors, n)]
-        needed = 4 * 8 * n_labels * (sizes[-1] + 1)
+        needed = self._table_bytes(n, n_labels)
         if needed > TABLE_BYTES:
             raise ParameterError(
                 f"The tables of {n_labels} labels and {sizes[-1]} neighbours need "

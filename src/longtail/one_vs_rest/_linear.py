@@ -12,11 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_not_negative, check_positive
+from longtail._checks import check_count, check_not_negative, check_positive
 from longtail._run import Progress, Run, progress_bar
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import LinearFit, LinearIndex, fit_linear, index_for
+from longtail.engine.costs import linear_estimate
 from longtail.errors import InputError, ModelError
+from longtail.estimates import Estimate
 from longtail.labels import TailRanking
 from longtail.one_vs_rest._new_labels import columns_of, encode_new_labels, joined_names
 
@@ -24,8 +26,9 @@ from longtail.one_vs_rest._new_labels import columns_of, encode_new_labels, join
 class LinearOneVsRest(ExtremeClassifier):
     """One independent linear problem a label, all on the engine.
 
-    Subclasses say in `_train` what the engine is to solve, and store `n_jobs`. One that learns
-    more arrays with one entry a label than `per_label` names, names them there.
+    Subclasses say in `_train` what the engine is to solve and in `_solved` of which kind that is,
+    and store `n_jobs`. One that learns more arrays with one entry a label than `per_label` names,
+    names them there.
     """
 
     threshold: ClassVar[float] = 0.0  # the score from which on a label is predicted
@@ -43,6 +46,14 @@ class LinearOneVsRest(ExtremeClassifier):
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
         """Solve one problem a column of Y."""
         raise NotImplementedError
+
+    def _solved(self) -> dict[str, Any]:
+        """Loss, penalty and what else `linear_estimate` asks of the problems."""
+        raise NotImplementedError
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        return linear_estimate(X, counts, n_jobs=self.n_jobs, **self._solved())
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         fit = self._train(X, Y, run)
@@ -230,6 +241,10 @@ class RidgeOneVsRest(LinearOneVsRest):
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
         check_not_negative(prune=self.prune)
+        check_count(max_iter=self.max_iter)
+
+    def _solved(self) -> dict[str, Any]:
+        return {"loss": self.loss, "prune": self.prune}
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
         fit = fit_linear(

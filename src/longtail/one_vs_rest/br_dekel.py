@@ -15,9 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from longtail._checks import check_seed, check_share
+from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
 from longtail.engine import LinearIndex, linear_scores_above
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.labels import TailRanking
 from longtail.one_vs_rest._linear import RidgeOneVsRest, _read_only
 
@@ -29,14 +32,15 @@ class BRDekel(RidgeOneVsRest):
     for each label. On the held-out rows, let PTP be the share of rows for which the label is
     predicted rightly, PFP the share for which it is predicted wrongly: labels with PTP < PFP are
     never predicted any more, since that only adds errors. To hold the model to a given number of
-    labels, the labels are ranked by PTP / PFP instead, and the first `n_labels` stay.
+    labels, the labels are ranked by PTP / PFP instead, and the first `code_size` stay.
 
     Parameters
     ----------
     C : float
         Weight of the errors against the penalty.
-    n_labels : int, optional
-        How many labels stay, the paper's code size B; by default those with PTP >= PFP.
+    code_size : int or float, optional
+        How many labels stay, the paper's code size B: a number, or a share of the labels. By
+        default those with PTP >= PFP.
     validation : float
         Share of the rows held out; the papers' split of 50 / 25 / 25 percent into training,
         validation and test holds out a third of what a method gets to see.
@@ -78,7 +82,7 @@ class BRDekel(RidgeOneVsRest):
     >>> from longtail.one_vs_rest import BRDekel
     >>> X = [[1, 0], [1, 0], [0, 1]] * 20
     >>> Y = [["sea"], ["sea"], ["snow"]] * 20
-    >>> tagger = BRDekel(n_labels=1).fit(X, Y)
+    >>> tagger = BRDekel(code_size=1).fit(X, Y)
     >>> tagger.classes_[tagger.kept_].tolist(), tagger.predict([[1, 0], [0, 1]])
     (['sea'], [('sea',), ()])
     """
@@ -98,7 +102,7 @@ class BRDekel(RidgeOneVsRest):
         self,
         *,
         C: float = 1.0,
-        n_labels: int | None = None,
+        code_size: int | float | None = None,
         validation: float = 1 / 3,
         prune: float = 0.01,
         tol: float = 1e-4,
@@ -107,7 +111,7 @@ class BRDekel(RidgeOneVsRest):
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
-        self.n_labels = n_labels
+        self.code_size = code_size
         self.validation = validation
         self.prune = prune
         self.tol = tol
@@ -117,16 +121,16 @@ class BRDekel(RidgeOneVsRest):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_labels is not None and not (
-            isinstance(self.n_labels, int | np.integer) and self.n_labels >= 1
-        ):
-            raise ParameterError(
-                f"n_labels must be a whole number of at least 1, or None, not {self.n_labels!r}."
-            )
-        if not (isinstance(self.validation, float | int) and 0 < self.validation < 1):
-            raise ParameterError(
-                f"validation must be a share between 0 and 1, not {self.validation!r}."
-            )
+        check_code_size(self.code_size)
+        check_share(validation=self.validation)
+        check_seed(self.random_state)
+
+    def _size(self, n_labels: int) -> int | None:
+        """How many labels are to stay, where that was asked for."""
+        return None if self.code_size is None else bits_of(self.code_size, n_labels)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return super()._estimate(X, Y).plus(matrix_bytes(X, Y))  # the parts, and their predictions
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         order = check_random_state(self.random_state).permutation(X.shape[0])
@@ -137,7 +141,9 @@ class BRDekel(RidgeOneVsRest):
             X[unseen], self.weights_, self.threshold, n_jobs=self.n_jobs
         )
         self.true_positives_, self.false_positives_ = _hits(predicted, Y[unseen])
-        self.kept_ = _chosen(self.true_positives_, self.false_positives_, _count(Y), self.n_labels)
+        self.kept_ = _chosen(
+            self.true_positives_, self.false_positives_, _count(Y), self._size(Y.shape[1])
+        )
         self.weights_ = _read_only(_only(self.weights_, self.kept_))
 
     def _check_state(self) -> None:
@@ -194,14 +200,14 @@ def _chosen(
     right: NDArray[np.int64],
     wrong: NDArray[np.int64],
     counts: NDArray[np.int64],
-    n_labels: int | None,
+    size: int | None,
 ) -> NDArray[np.bool_]:
     """The labels that stay."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(right + wrong == 0, 1.0, right / wrong)
     best_first = np.lexsort((-counts, -right, -ratio))
-    kept = right >= wrong if n_labels is None else np.zeros(len(ratio), dtype=np.bool_)
-    kept[best_first[: n_labels or 1]] = True
+    kept = right >= wrong if size is None else np.zeros(len(ratio), dtype=np.bool_)
+    kept[best_first[: size or 1]] = True
     return kept
 
 

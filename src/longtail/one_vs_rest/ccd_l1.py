@@ -13,14 +13,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_positive
+from longtail._checks import check_count, check_positive
 from longtail._run import Run
 from longtail.engine import LinearFit, fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.errors import ConvergenceWarning, ParameterError
+from longtail.engine.costs import SWEEP, liblinear_bytes, weights_kept
+from longtail.engine.executor import thread_count
+from longtail.errors import ConvergenceWarning
+from longtail.estimates import WORKSPACE, Estimate
 from longtail.one_vs_rest._liblinear import Answer, Settings, for_liblinear, solve_labels
 from longtail.one_vs_rest._linear import LinearOneVsRest
 
+SWEEPS = 200  # over X that a label takes, usually
 BLOCK = 32  # labels that are handed to a process, and checkpointed, together
 REPORT: dict[str, type] = {
     "objective": float, "violation": float, "iterations": int, "converged": bool, "seconds": float,
@@ -93,8 +97,18 @@ class CCDL1(LinearOneVsRest):
 
     def _check_parameters(self) -> None:
         check_positive(strength=self.strength, tol=self.tol)
-        if int(self.max_iter) < 1:
-            raise ParameterError(f"max_iter must be at least 1, not {self.max_iter!r}.")
+        check_count(max_iter=self.max_iter)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        processes, trained = thread_count(self.n_jobs), int(np.count_nonzero(counts))
+        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l1", prune=0.0).sum()
+        return Estimate(
+            int(liblinear_bytes(X, l1=True, processes=processes) + 48 * kept + WORKSPACE),
+            int(8 * kept),
+            SWEEPS * SWEEP * X.nnz * trained / processes,
+            f"{trained:,} problems of liblinear on {X.shape[0]:,} points",
+        )
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
         settings = Settings(float(self.strength), float(self.tol), int(self.max_iter))

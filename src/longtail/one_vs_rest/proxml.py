@@ -6,13 +6,13 @@ Learning 108, 2019.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_not_negative, check_positive
+from longtail._checks import check_count, check_flag, check_not_negative, check_positive
 from longtail._run import Run
 from longtail.engine import LinearFit, fit_linear
 from longtail.errors import ParameterError
@@ -112,11 +112,18 @@ class ProXML(LinearOneVsRest):
     def _check_parameters(self) -> None:
         check_positive(strength=self.strength, tol=self.tol)
         check_not_negative(prune=self.prune)
+        check_count(max_iter=self.max_iter)
+        check_flag(penalize_bias=self.penalize_bias)
+        if self.max_seconds is not None:
+            check_positive(max_seconds=self.max_seconds)
         if self.start_from not in (None, "dismec"):
             raise ParameterError(f"start_from must be None or 'dismec', not {self.start_from!r}.")
 
     def _usual_scale(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()
+
+    def _solved(self) -> dict[str, Any]:
+        return {"loss": self.loss, "penalty": "l1", "solver": self.solver}
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
         start = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,11 +13,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_not_negative, check_positive
+from longtail._checks import check_count, check_flag, check_not_negative, check_positive, check_seed
 from longtail._run import Progress, Run
 from longtail.data.folds import fold_of_rows
 from longtail.engine import LinearFit, fit_linear
 from longtail.errors import InputError, ModelError, ParameterError
+from longtail.estimates import Estimate, matrix_bytes
 from longtail.labels import EncodedLabels, decode_labels, encode_labels, propensities
 from longtail.metrics import Scorer, evaluate, scorer
 from longtail.one_vs_rest._strength_path import FoldPath, Steps, chosen, fell_behind, summary
@@ -63,9 +65,8 @@ class ProXMLCV(ProXML):
         As there, for all models alike.
     start_from : {None, "dismec"}
         As in `ProXML`, for the final model alone.
-    random_state : int, optional
-        Seed of the folds. None takes other folds every time, so that an interrupted run cannot go
-        on from its checkpoints.
+    random_state : int
+        Seed of the folds.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -122,7 +123,7 @@ class ProXMLCV(ProXML):
         tol: float = 0.01,
         max_iter: int = 200,
         max_seconds: float | None = None,
-        random_state: int | None = 0,
+        random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         self.strengths = strengths
@@ -149,12 +150,15 @@ class ProXMLCV(ProXML):
     def _check_parameters(self) -> None:
         check_positive(tol=self.tol)
         check_not_negative(prune=self.prune)
+        check_count(max_iter=self.max_iter)
+        check_flag(penalize_bias=self.penalize_bias)
+        if self.max_seconds is not None:
+            check_positive(max_seconds=self.max_seconds)
         _checked_strengths(self.strengths)
         _whole("folds", self.folds, least=2)
         if self.patience is not None:
             _whole("patience", self.patience, least=1)
-        if self.random_state is not None:
-            _whole("random_state", self.random_state, least=0)
+        check_seed(self.random_state)
         if self.rule not in ("best", "one_standard_error"):
             raise ParameterError(f"rule must be 'best' or 'one_standard_error', not {self.rule!r}.")
         if self.start_from not in (None, "dismec"):
@@ -199,6 +203,13 @@ class ProXMLCV(ProXML):
             del self._given
         self._replace(classes_=given.classes, label_kind_=given.kind)
         return self
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        one = super()._estimate(X, Y)
+        fits = len(self._grid(X)) * self.folds
+        weights = self.folds * (one.model_bytes or 0)
+        more = one.plus(matrix_bytes(X, Y) + weights, (1 - 1 / self.folds) * fits * one.seconds)
+        return replace(more, reason=f"{fits:,} times {one.reason} to choose the strength")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         strengths = self._grid(X)

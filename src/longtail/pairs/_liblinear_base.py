@@ -17,10 +17,14 @@ from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import LinearIndex, index_for
 from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.costs import STORED, SWEEP, liblinear_bytes
 from longtail.engine.executor import thread_count
 from longtail.errors import ConvergenceWarning, InputError, ModelError
+from longtail.estimates import WORKSPACE, Estimate
 from longtail.labels import TailRanking
 from longtail.pairs._liblinear_problems import Column, packed, unpacked
+
+SWEEPS = 12  # over X that a problem takes, usually
 
 
 class LiblinearClassifier(ExtremeClassifier):
@@ -29,7 +33,7 @@ class LiblinearClassifier(ExtremeClassifier):
     C: float
     tol: float
     max_iter: int
-    max_memory: float
+    memory_limit: float
     n_jobs: int | None
 
     weights_: sp.csr_array
@@ -41,26 +45,38 @@ class LiblinearClassifier(ExtremeClassifier):
         C: float = 1.0,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        max_memory: float = 4.0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
-        self.max_memory = max_memory
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol, max_memory=self.max_memory)
+        check_positive(C=self.C, tol=self.tol, memory_limit=self.memory_limit)
         check_count(max_iter=self.max_iter)
         thread_count(self.n_jobs)
 
-    def _refuse_beyond_memory(self, n_bytes: float, why: str) -> None:
-        if n_bytes > self.max_memory * 2**30:
+    def _needed(self, X: sp.csr_array, stored: float, n_problems: int, why: str) -> Estimate:
+        """What problems on all of X need that keep so many weights between them."""
+        processes = thread_count(self.n_jobs) if n_problems > 1 else 1
+        held = liblinear_bytes(X, processes=processes) + 4.0 * (X.shape[1] + 1)
+        return Estimate(
+            int(held + 2 * STORED * stored + WORKSPACE),
+            int(STORED * stored),
+            SWEEPS * SWEEP * X.nnz * n_problems / processes,
+            why,
+        )
+
+    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        need = self._estimate(X, Y)
+        if need.peak_bytes > self.memory_limit * 2**30:
             raise InputError(
-                f"{type(self).__name__} would need up to {n_bytes / 2**30:.1f} GB for {why}, above "
-                f"max_memory of {self.max_memory:g} GB; use a method for many classes, such as mrb "
-                "or dismec, select features, or raise max_memory."
+                f"{type(self).__name__} would need some {need.peak_bytes / 2**30:.1f} GB for "
+                f"{need.reason}, above memory_limit of {self.memory_limit:g} GB; use a method for "
+                "many classes, such as mrb or dismec, select features, or raise memory_limit."
             )
 
     def _settings(self) -> dict[str, Any]:

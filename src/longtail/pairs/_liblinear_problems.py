@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn.svm import LinearSVC
 
 from longtail._numba import kernel
-from longtail.engine._matrix_kernels import scatter_columns
+from longtail._sparse import scatter_columns
 from longtail.errors import InputError
 
 Column = tuple[NDArray[np.int32], NDArray[np.float32], int]

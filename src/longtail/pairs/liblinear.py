@@ -15,13 +15,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_flag
 from longtail._run import Run
 from longtail._sparse import from_ranked, ranked
 from longtail.base import Explanation
 from longtail.engine import fit_linear
+from longtail.engine.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
 from longtail.engine.executor import run_threads, thread_count
-from longtail.errors import ModelError, ParameterError
-from longtail.pairs._liblinear_base import LiblinearClassifier, MarginClassifier
+from longtail.errors import ModelError
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
+from longtail.pairs._liblinear_base import SWEEPS, LiblinearClassifier, MarginClassifier
 from longtail.pairs._liblinear_problems import (
     NO_COLUMN,
     Column,
@@ -37,7 +40,8 @@ from longtail.pairs._liblinear_problems import (
 
 BLOCK = 32  # labels of OVA that are handed to a process, and checkpointed, together
 PAIRS = 512  # the same for the pairs of OVO
-STORED = 8  # bytes of a stored weight: its value and its column
+TOGETHER = 40  # sweeps over all points and classes, usually
+DUEL = 2e-3  # seconds of a pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
 
 
@@ -55,8 +59,8 @@ class OVA(MarginClassifier):
         liblinear's eps: the largest violation of optimality at which a problem counts as solved.
     max_iter : int
         Limit on sweeps over the points.
-    max_memory : float
-        GB that the weights may take; more is refused before any work.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Processes that train and threads that predict, as in scikit-learn; the model does not
         depend on it.
@@ -93,15 +97,17 @@ class OVA(MarginClassifier):
     n_iter_: NDArray[np.int64]
     one_class_: bool
 
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        n_trained = int(np.count_nonzero(counts))
+        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l2", prune=0.0)
+        why = f"the weights of {n_trained:,} labels × {used_features(X) + 1:,} features"
+        return self._needed(X, float(kept.sum()), n_trained, why)
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self._refuse_beyond_memory(X, Y)
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
-        n_used = len(np.unique(X.indices)) + 1
-        n_trained = int((counts > 0).sum())
-        self._refuse_beyond_memory(
-            float(STORED) * n_used * n_trained,
-            f"the weights of {n_trained:,} labels × {n_used:,} features",
-        )
         hard = (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
         labels = np.flatnonzero(hard)
         rows = [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
@@ -146,8 +152,8 @@ class MSVM(MarginClassifier):
         liblinear's eps: the largest violation of optimality at which a problem counts as solved.
     max_iter : int
         Limit on sweeps over the points.
-    max_memory : float
-        GB that training may take; more is refused before any work.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads that predict, as in scikit-learn; the one problem is solved by one.
 
@@ -163,7 +169,7 @@ class MSVM(MarginClassifier):
     Notes
     -----
     liblinear holds K·(D + 1) doubles, scikit-learn them again, and 12 bytes for each of N·K pairs
-    of points and classes: above `max_memory` that is refused, with the estimate. For one class a
+    of points and classes: above `memory_limit` that is refused, with the estimate. For one class a
     row: rows with several labels are repeated for each of them, rows without one are left out, and
     one class is predicted. Classes without a training point are never listed.
 
@@ -183,13 +189,22 @@ class MSVM(MarginClassifier):
     def _offered(self) -> NDArray[np.int64]:
         return np.flatnonzero(self.label_counts_ > 0)
 
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        n, n_classes = max(Y.nnz, 1), int(np.count_nonzero(counts))
+        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l2", prune=0.0)
+        repeats = n / X.shape[0]
+        why = f"{n_classes:,} classes, {X.shape[1] + 1:,} features and {n:,} rows at once"
+        need = self._needed(X, float(kept.sum()), 1, why)
+        together = n_classes * (16.0 * (X.shape[1] + 1) + 12.0 * n)
+        doubled = (liblinear_bytes(X) + matrix_bytes(X)) * max(repeats - 1.0, 0.0)
+        sweeps = TOGETHER * SWEEP * (X.nnz * repeats + 12.0 * n) * n_classes
+        return need.plus(together + doubled, sweeps)
+
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self._refuse_beyond_memory(X, Y)
         X, y = one_class_a_row(X, Y, type(self).__name__)
-        present, n = np.unique(y), len(y)
-        self._refuse_beyond_memory(
-            float(len(present)) * (16.0 * (X.shape[1] + 1) + 12.0 * n),
-            f"{len(present):,} classes, {X.shape[1] + 1:,} features and {n:,} rows at once",
-        )
+        present = np.unique(y)
         found = self._solve_blocks(
             for_liblinear(X), y, [present], SolveTogether(y), len(present), run
         )
@@ -237,8 +252,8 @@ class OVO(LiblinearClassifier):
     bias : bool
         Whether a duel has a bias. With many unequal classes it should not: a point that has nothing
         in common with either class then goes to the larger one, and so do the votes.
-    max_memory : float
-        GB that the weights of all pairs may take; more is refused before any work.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Processes that train and threads that predict, as in scikit-learn; the model does not
         depend on it.
@@ -257,7 +272,7 @@ class OVO(LiblinearClassifier):
     -----
     There are P = K·(K - 1) / 2 pairs. A pair has weights only for the features of its two classes;
     how many that makes is counted before any work, at 8 bytes each, twice while they are put in
-    order, and refused above `max_memory`. Prediction costs O(P + weights of the row's features) a
+    order, and refused above `memory_limit`. Prediction costs O(P + weights of the row's features) a
     row. The scores are those of `OneVsOneClassifier`: votes, plus the sum of the margins squeezed
     to less than a third, which decides between equals. For one class a row, as in `MSVM`.
 
@@ -282,30 +297,39 @@ class OVO(LiblinearClassifier):
         tol: float = 1e-4,
         max_iter: int = 1000,
         bias: bool = True,
-        max_memory: float = 4.0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(C=C, tol=tol, max_iter=max_iter, max_memory=max_memory, n_jobs=n_jobs)
+        super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
         self.bias = bias
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.bias, bool | np.bool_):
-            raise ParameterError(f"bias is True or False, not {self.bias!r}.")
+        check_flag(bias=self.bias)
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "fit_intercept": bool(self.bias)}
 
-    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         X, y = one_class_a_row(X, Y, type(self).__name__)
         present, of = np.unique(y, return_inverse=True)
         k = len(present)
         n_pairs = k * (k - 1) // 2
-        self._refuse_beyond_memory(
-            2.0 * STORED * pair_weights(X, of, k),
+        dense = 8.0 * n_pairs * (X.shape[1] + 1)
+        return Estimate(
+            int(12.0 * X.nnz + 2.0 * STORED * pair_weights(X, of, k) + 200 * n_pairs + WORKSPACE),
+            int(STORED * pair_weights(X, of, k)),
+            (DUEL * n_pairs + SWEEPS * SWEEP * X.nnz * (k - 1)) / thread_count(self.n_jobs),
             f"the weights of {n_pairs:,} pairs of classes (dense, as scikit-learn keeps them: "
-            f"{8.0 * n_pairs * (X.shape[1] + 1) / 2**30:.1f} GB)",
+            f"{dense / 2**30:.1f} GB)",
         )
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self._refuse_beyond_memory(X, Y)
+        X, y = one_class_a_row(X, Y, type(self).__name__)
+        of = np.unique(y, return_inverse=True)[1]
+        k = int(of.max()) + 1
+        n_pairs = k * (k - 1) // 2
         order = np.argsort(of, kind="stable")
         rows = np.split(order, np.cumsum(np.bincount(of, minlength=k))[:-1])
         pairs = combinations(range(k), 2)

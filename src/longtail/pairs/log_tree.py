@@ -21,6 +21,7 @@ from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.pairs._liblinear_problems import one_class_a_row
 from longtail.pairs._log_tree_kernels import (
     LEFT,
@@ -46,6 +47,7 @@ from longtail.pairs._tree_growth import (
 )
 
 LARGEST_TABLE = 30  # bits
+STEP = 2e-8  # seconds of a stored value at a node
 SPAN = 4096  # rows that are trained on, or walked down, before anyone may interrupt
 
 
@@ -115,8 +117,8 @@ class LogTree(ExtremeClassifier):
     swap_resistance : float
         A leaf gets the nodes of the smallest leaf if its points outside its commonest class are
         more than this many times the points of that leaf, plus one.
-    bits : int
-        The table of weights has at most 2^bits entries of 4 bytes, as in Vowpal Wabbit.
+    table_bits : int
+        The table of weights has at most 2^table_bits entries of 4 bytes, as in Vowpal Wabbit.
     random_state : int
         Seed of the orders.
     n_jobs : int, optional
@@ -142,11 +144,11 @@ class LogTree(ExtremeClassifier):
     Notes
     -----
     Training costs O(depth·nnz(X)) a pass on one thread, prediction O(depth·nnz(x)) a point, where
-    the depth is near log2 of the number of classes. Where (D + 1)·`max_nodes` exceeds 2^bits, the
-    weights of different regressors and features share places by chance: as long as the places that
-    are touched, about nnz(X)·depth, are fewer than half of them, it does little harm; `bits` plus
-    one doubles the memory and halves the collisions. Training takes beside the table some 200 bytes
-    a node and 100 for each class that a node has met.
+    the depth is near log2 of the number of classes. Where (D + 1)·`max_nodes` exceeds 2^table_bits,
+    the weights of different regressors and features share places by chance: as long as the places
+    that are touched, about nnz(X)·depth, are fewer than half of them, it does little harm;
+    `table_bits` plus one doubles the memory and halves the collisions. Training takes beside the
+    table some 200 bytes a node and 100 for each class that a node has met.
 
     For one class a row: rows with several labels are shown once for each of them, rows without one
     are left out, and one class is predicted. After training, all points are sent down the finished
@@ -183,7 +185,7 @@ class LogTree(ExtremeClassifier):
         n_passes: int = 10,
         learning_rate: float = 0.5,
         swap_resistance: float = 4.0,
-        bits: int = 24,
+        table_bits: int = 24,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -191,7 +193,7 @@ class LogTree(ExtremeClassifier):
         self.n_passes = n_passes
         self.learning_rate = learning_rate
         self.swap_resistance = swap_resistance
-        self.bits = bits
+        self.table_bits = table_bits
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -203,7 +205,7 @@ class LogTree(ExtremeClassifier):
     def _check_parameters(self) -> None:
         if self.max_nodes is not None:
             check_count(max_nodes=self.max_nodes)
-        check_count(n_passes=self.n_passes, bits=self.bits)
+        check_count(n_passes=self.n_passes, table_bits=self.table_bits)
         check_positive(learning_rate=self.learning_rate)
         check_not_negative(swap_resistance=self.swap_resistance)
         check_seed(self.random_state)
@@ -213,20 +215,39 @@ class LogTree(ExtremeClassifier):
                 f"learning_rate must be at most 1, which reaches the target in one step, not "
                 f"{self.learning_rate!r}."
             )
-        if self.bits > LARGEST_TABLE:
+        if self.table_bits > LARGEST_TABLE:
             raise ParameterError(
-                f"bits must be at most {LARGEST_TABLE}, not {self.bits!r}: the table of weights "
-                f"would take {4 * 2.0**self.bits / 2**30:.1f} GB."
+                f"table_bits must be at most {LARGEST_TABLE}, not {self.table_bits!r}: the table "
+                f"of weights would take {4 * 2.0**self.table_bits / 2**30:.1f} GB."
             )
+
+    def _nodes(self, n_classes: int, n_rows: int) -> int:
+        """Internal nodes, at most: one a row and pass."""
+        wanted = self.max_nodes or max(n_classes - 1, 1)
+        return min(int(wanted), max(n_rows, 1) * int(self.n_passes))
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n, n_classes = max(Y.nnz, 1), len(np.unique(Y.indices))
+        nodes = self._nodes(n_classes, n)
+        places = nodes * (X.shape[1] + 1)
+        table = 4.0 * min(places, 2**self.table_bits)
+        repeats, depth = n / X.shape[0], np.log2(nodes + 1) + 1
+        copies = matrix_bytes(X) * (3.0 * repeats if repeats != 1 else 1.0) + 8.0 * n
+        met = min(float(n) * depth, float(nodes) * n_classes)
+        return Estimate(
+            int(table + copies + 200.0 * nodes + 100.0 * met + WORKSPACE),
+            int(table + 12.0 * met),
+            STEP * self.n_passes * X.nnz * repeats * depth,
+            f"a table of {int(table) // 4:,} weights and {nodes:,} nodes that count classes",
+        )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         X, y = one_class_a_row(X, Y, "LogTree")
         rows = _arrays_of(X)
         n_features, n_classes = X.shape[1], Y.shape[1]
-        n_nodes = self.max_nodes or max(len(np.unique(y)) - 1, 1)
-        n_nodes = min(int(n_nodes), max(len(y), 1) * int(self.n_passes))  # one a row, at most
-        exact = n_nodes * (n_features + 1) <= 2**self.bits
-        bits = 0 if exact else int(self.bits)
+        n_nodes = self._nodes(len(np.unique(y)), len(y))
+        exact = n_nodes * (n_features + 1) <= 2**self.table_bits
+        bits = 0 if exact else int(self.table_bits)
         store, passes, tree = None, 0, None
         if run.checkpoint is not None:
             settings = (

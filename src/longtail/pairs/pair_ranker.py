@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_count, check_positive, check_seed
+from longtail._checks import check_count, check_flag, check_positive, check_seed
 from longtail._run import Run
-from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.engine.checkpoint import fingerprint
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
+from longtail.estimates import WORKSPACE, Estimate
 from longtail.pairs._counts import as_counts, unit_of
 from longtail.pairs._new_classes import OpenClasses
 from longtail.pairs._training import Learner, scale_of_scores
@@ -31,10 +31,13 @@ from longtail.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.pairs.explanation import PairExplanation, explain_class
 from longtail.pairs.profiles import ClassProfiles
 from longtail.pairs.similarity import ABSENT, FEATURES, Scorer, similarities
-from longtail.pairs.transformed_set import Rivals, TransformedSet
+from longtail.pairs.transformed_set import KEPT_BYTES, ROW_BYTES, Rivals, TransformedSet
 
 Pairs = Literal["auto", "all", "uniform", "adversarial"]
 MOST_PAIRS = 2**20  # pairs with a shared word up to which "auto" takes all
+PROFILE_COPIES = 4  # of the documents and of the index of classes, in training
+BLOCK_SPACE = 2**25  # bytes of a block of pairs in the making
+PROBED = 1e-9  # seconds of an entry of the index that a document meets
 BLOCK_ROWS = 16  # documents whose similarities `predict` has at a time
 DEFAULT_WEIGHTS = np.array([1.0] * 8 + [-1.0] * 2)  # where there is no pair to learn from
 
@@ -189,9 +192,23 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             raise ParameterError(
                 f"pairs must be one of {', '.join(get_args(Pairs))}, not {self.pairs!r}."
             )
-        for name in ("leave_one_out", "term_weights"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ParameterError(f"{name} is True or False, not {getattr(self, name)!r}.")
+        check_flag(leave_one_out=self.leave_one_out, term_weights=self.term_weights)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        entries = float(X.nnz) * max(Y.nnz / max(X.shape[0], 1), 1.0)
+        in_column = np.bincount(X.indices, minlength=1).astype(np.float64)
+        threads = thread_count(self.n_jobs)
+        copies = PROFILE_COPIES * 12.0 * (X.nnz + entries)
+        n_pairs = min(float(Y.nnz) * (self.n_pairs if self.pairs != "all" else Y.shape[1]), 2e9)
+        copies += min(ROW_BYTES * n_pairs, KEPT_BYTES)
+        passes = 15 if self.C is not None else 30
+        looked_at = float(in_column @ in_column) * PROBED
+        return Estimate(
+            int(copies + threads * BLOCK_SPACE + 40.0 * sum(X.shape) + WORKSPACE),
+            int(12.0 * (X.nnz + Y.nnz)),
+            passes * looked_at / threads,
+            f"profiles of {Y.shape[1]:,} classes from {X.nnz:,} stored counts, and pairs",
+        )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         if not Y.nnz:
@@ -312,27 +329,6 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         return 2.0, -2.0 * self.centre_
 
     # ---- why ---------------------------------------------------------------------------------
-
-    def explain(
-        self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
-    ) -> PairExplanation:
-        """Why a class got its score: ten similarities against the runner-up's, and shared words.
-
-        Parameters
-        ----------
-        x : row of shape (1, D) or (D,)
-        label : object, optional
-            A name from `classes_`; by default the class that scores highest.
-        n : int
-            How many words to show.
-        feature_names : sequence, optional
-            The words of the D columns; by default those seen in `fit`, or their numbers.
-        """
-        check_is_fitted(self)
-        if label is None:
-            best = int(ranked(self._topk(self._one_row(x), 1), 1)[0][0, 0])
-            label = self.classes_[best : best + 1].tolist()[0]
-        return super().explain(x, label, n=n, feature_names=feature_names)  # type: ignore[return-value]
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from longtail.errors import InputError
 
+LEAST_STEPS = 50  # mini-batches a round, however few points there are
+
 
 def prototype_count(n_points: int, ratio: float) -> int:
     """m = ⌊ratio · n⌋, refused where there would be none.
@@ -39,6 +41,17 @@ def held_out(n: int, share: float, random_state: int) -> tuple[NDArray[Any], NDA
     order = np.random.default_rng([random_state, 1]).permutation(n)
     aside = 0 if share == 0 or n < 2 else min(max(round(share * n), 1), n - 1)
     return np.sort(order[aside:]), np.sort(order[:aside])
+
+
+def steps_of(n_points: int, batch_size: int) -> int:
+    """Mini-batches of a round that make one pass through the points, or several of few points.
+
+    Examples
+    --------
+    >>> steps_of(12_800, 128), steps_of(60, 128)
+    (100, 50)
+    """
+    return max(-(-n_points // batch_size), LEAST_STEPS)
 
 
 def mini_batches(

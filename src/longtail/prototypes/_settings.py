@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 Learning = Literal["joint", "no-decoder", "fixed-codes"]
 Start = Literal["projections", "pca"]
+Units = Literal["random", "points"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Settings:
     start: Start = "projections"
     rarity: float = 0.0
     hidden: int | None = None
+    units: Units = "random"
     encoder: Any = None
     decoder: Any = None
     mu: float = 0.1

@@ -15,35 +15,39 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
+from longtail.prototypes._settings import Units
 from longtail.prototypes.network import Encoder, OwnEncoder, import_torch
 
-FIRST = 0.14  # size of a hidden unit to begin with; ten times as much learns far more slowly
-RIDGE = 1e-2  # on the last layer, as a share of the mean square of a hidden unit
-SETTLED_ROWS = 2048  # whose hidden units are there at a time when the last layer is solved
+SMALL = 0.14  # size of a random hidden unit to begin with; ten times as much learns far more slowly
+NOISE = 0.005  # and of what tells units of equal points apart
+RIDGE = 1e-3  # on the last layer, as a share of the mean square of a hidden unit
+SOLVED_ROWS = 2048  # whose hidden units are there at a time when the last layer is solved
 DENSE_FROM = 0.2  # share of non-zeros from which a mini-batch is multiplied as a dense matrix
 
 
 class SparseEncoder:
     """The default encoder: mini-batches of sparse rows enter the first layer as sparse.
 
-    The first layer begins small, with hidden units of size `FIRST` however the features are scaled,
-    so that what it learns soon outweighs what it began with; the second layer's weights begin with
-    variance 1 / hidden.
+    Random hidden units begin small, of size `SMALL` however the features are scaled, so that what
+    they learn soon outweighs what they began with; the second layer's weights have variance
+    1 / hidden. Units that are training points begin as large as a row, with the second layer for
+    `solve` to find.
     """
 
-    def __init__(self, X: sp.csr_array, hidden: int, n_bits: int, device: Any) -> None:
+    def __init__(
+        self, X: sp.csr_array, hidden: int, n_bits: int, device: Any, units: Units = "random"
+    ) -> None:
         torch = import_torch()
         n, n_features = X.shape
-        square = float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1)
-        width = FIRST / np.sqrt(square) if square > 0 else 1.0
         self._dense = X.nnz >= DENSE_FROM * n * n_features
         self._device = device
-        weights = [
-            torch.randn(n_features, hidden) * width,
-            torch.zeros(hidden),
-            torch.randn(hidden, n_bits) / np.sqrt(hidden),
-            torch.zeros(n_bits),
-        ]
+        size = np.sqrt(float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1)) or 1.0
+        first = torch.randn(n_features, hidden) * ((SMALL if units == "random" else NOISE) / size)
+        shift = torch.zeros(hidden)
+        if units == "points":
+            shift = _add_points(first, X, 1.0 / size**2)
+        second = torch.randn(hidden, n_bits) / np.sqrt(hidden)
+        weights = [first, shift, second, torch.zeros(n_bits)]
         self._weights = [w.to(device=device, dtype=torch.float32).requires_grad_() for w in weights]
 
     def __call__(self, X: sp.csr_array) -> Any:
@@ -67,7 +71,7 @@ class SparseEncoder:
             )
         return torch.relu(hidden + shift)
 
-    def settle(self, X: sp.csr_array, wanted: NDArray[np.int8]) -> None:
+    def solve(self, X: sp.csr_array, wanted: NDArray[np.int8]) -> None:
         """Solve the second layer: given the hidden units, its best weights are least squares.
 
         With a ridge of `RIDGE` of the mean square of a hidden unit. O(n·hidden² + hidden³), and
@@ -79,10 +83,10 @@ class SparseEncoder:
         square = np.zeros((width + 1, width + 1))
         products = np.zeros((width + 1, second.shape[1]))
         with torch.no_grad():
-            for start in range(0, n, SETTLED_ROWS):
-                units = self._hidden(X[start : start + SETTLED_ROWS])
+            for start in range(0, n, SOLVED_ROWS):
+                units = self._hidden(X[start : start + SOLVED_ROWS])
                 units = torch.hstack([units, torch.ones(len(units), 1, device=self._device)])
-                codes = torch.from_numpy(wanted[start : start + SETTLED_ROWS].astype(np.float32))
+                codes = torch.from_numpy(wanted[start : start + SOLVED_ROWS].astype(np.float32))
                 square += (units.T @ units).cpu().numpy()
                 products += (units.T @ codes.to(self._device)).cpu().numpy()
             diagonal = np.einsum("ii->i", square)
@@ -109,6 +113,21 @@ class SparseEncoder:
     def frozen(self) -> Encoder:
         """A copy as it is now, for prediction."""
         return Encoder.of_weights(*(w.detach().cpu().numpy() for w in self._weights))
+
+
+def _add_points(first: Any, X: sp.csr_array, scale: float) -> Any:
+    """Add rows drawn at random to the units (D, hidden), in place; the shifts that go with them.
+
+    A unit then answers to rows that are more like its own than the average row is. Where there are
+    fewer rows than units, the rest stays as it is.
+    """
+    torch = import_torch()
+    drawn = X[torch.randperm(X.shape[0])[: first.shape[1]].numpy()]
+    numbers = np.repeat(np.arange(drawn.shape[0]), np.diff(drawn.indptr))
+    values = torch.from_numpy((scale * drawn.data).astype(np.float32))
+    first[torch.from_numpy(drawn.indices.astype(np.int64)), torch.from_numpy(numbers)] += values
+    mean = torch.from_numpy(np.asarray(X.mean(axis=0), dtype=np.float32).ravel())
+    return -(mean @ first)
 
 
 class Module:
@@ -143,10 +162,12 @@ class Module:
         return OwnEncoder(self.tensors(), n_features, n_bits, module)
 
 
-def make_encoder(X: sp.csr_array, own: Any, hidden: int, n_bits: int, device: Any) -> Any:
+def make_encoder(
+    X: sp.csr_array, own: Any, hidden: int, n_bits: int, device: Any, units: Units = "random"
+) -> Any:
     """The encoder to train, checked."""
     if own is None:
-        return SparseEncoder(X, hidden, n_bits, device)
+        return SparseEncoder(X, hidden, n_bits, device, units)
     encoder = Module(_checked_module(own, "encoder"), device)
     _check_output(encoder, X[: min(2, X.shape[0])], n_bits, "encoder", "n_bits is")
     return encoder

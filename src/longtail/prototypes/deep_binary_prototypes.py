@@ -16,17 +16,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_not_negative, check_positive, is_count
 from longtail._run import Run
+from longtail.engine.costs import PRODUCT
 from longtail.errors import ModelError, ParameterError
-from longtail.prototypes._rows import prototype_count
-from longtail.prototypes._settings import Learning, Settings, Start
+from longtail.estimates import Estimate, matrix_bytes
+from longtail.prototypes._rows import prototype_count, steps_of
+from longtail.prototypes._settings import Learning, Settings, Start, Units
 from longtail.prototypes.codes import dead_bits, packed, unpacked
 from longtail.prototypes.explanation import PrototypeExplanation, by_share
 from longtail.prototypes.hamming import nearest_codes
-from longtail.prototypes.network import Encoder, OwnEncoder, import_torch
+from longtail.prototypes.network import (
+    Encoder,
+    OwnEncoder,
+    default_hidden,
+    import_torch,
+    network_bytes,
+)
 from longtail.prototypes.size import SizeReport, size_report
 from longtail.prototypes.training import train_prototypes
 from longtail.voting import Neighbours, VotingClassifier
 
+SETTLED_ROWS = 2048  # whose hidden units are there at a time in the end
+NETWORK = 4e-11  # seconds of a multiplication of the networks
 CLOSEST = 3  # training points remembered for each prototype
 
 
@@ -56,6 +66,10 @@ class DeepBinaryPrototypes(VotingClassifier):
     hidden : int, optional
         Hidden units of encoder and decoder. By default the largest power of two that is no more
         than the number of points, at least 64 and at most 4,096, as in the paper.
+    units : {"random", "points"}
+        Where the hidden units of the encoder begin: at random, or at training points, with the
+        last layer solved for the codes by least squares. The second suits many features that say
+        much, such as words, with a small `learning_rate` (2e-4); the first suits noisy ones.
     encoder : torch.nn.Module, optional
         A network of your own from mini-batches of dense float32 rows (batch, D) to (batch, n_bits)
         real values. It is copied, not changed. See `attach_encoder` for loading.
@@ -78,7 +92,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     steps : int, optional
         Mini-batches of the encoder a round: T. The decoder, whose mini-batches of prototypes stand
         for some ten times as many points, takes half as many. By default as many as make one pass
-        through the points.
+        through the points, at least 50.
     max_rounds : int
         Limit on the rounds of Algorithm 2.
     warmup : int
@@ -125,9 +139,6 @@ class DeepBinaryPrototypes(VotingClassifier):
         Bits that each B step changed.
     best_round_ : int
         The round that was kept, counted from 0.
-    settled_ : bool
-        Whether the last layer of the encoder was solved in the end, by least squares; not if that
-        lowered the F1 on the held-out points, nor for an encoder of your own.
     dead_bits_ : array
         Bits that are the same in all prototypes.
     n_neighbors_, threshold_ : int, float
@@ -135,7 +146,8 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     Notes
     -----
-    Training costs a round O(n·hidden·(nnz a row + d) + m·hidden·(d + L)), a few times; memory 16
+    Training costs a round O(n·hidden·(nnz a row + d) + m·hidden·(d + L)), a few times, and
+    O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16
     bytes a weight, of which there are hidden·(D + L + 2d), refused above 4 GB. Prediction costs
     O(hidden·(nnz(x) + d)) for the code of a point and O(m·d/64) for the search.
 
@@ -162,7 +174,6 @@ class DeepBinaryPrototypes(VotingClassifier):
     validation_f1_: NDArray[np.float64]
     flipped_bits_: NDArray[np.int64]
     best_round_: int
-    settled_: bool
     dead_bits_: NDArray[np.int64]
     n_values_: int
 
@@ -174,6 +185,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         start: Start = "projections",
         rarity: float = 0.0,
         hidden: int | None = None,
+        units: Units = "random",
         encoder: Any = None,
         decoder: Any = None,
         mu: float = 0.1,
@@ -198,6 +210,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         self.start = start
         self.rarity = rarity
         self.hidden = hidden
+        self.units = units
         self.encoder = encoder
         self.decoder = decoder
         self.mu = mu
@@ -237,7 +250,9 @@ class DeepBinaryPrototypes(VotingClassifier):
             raise ParameterError(
                 f"validation must be a share from 0 to below 1, not {self.validation!r}."
             )
-        for name, words in (("learning", get_args(Learning)), ("start", get_args(Start))):
+        known = {"learning": Learning, "start": Start, "units": Units}
+        for name, kinds in known.items():
+            words = get_args(kinds)
             if getattr(self, name) not in words:
                 raise ParameterError(
                     f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}."
@@ -251,6 +266,32 @@ class DeepBinaryPrototypes(VotingClassifier):
                         f"{name} can only be chosen on held-out points; give it a value, or "
                         "validation a share such as 0.1."
                     )
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        (n, n_features), n_labels = X.shape, Y.shape[1]
+        hidden = self.hidden or default_hidden(n)
+        m = prototype_count(n, self.ratio)
+        memory = (
+            network_bytes(n_features, n_labels, hidden, self.n_bits)
+            + matrix_bytes(X, Y)
+            + 24.0 * hidden**2
+            + 16.0 * n * self.n_bits
+            + 12.0 * min(Y.nnz, m * n_labels)
+            + 4.0 * SETTLED_ROWS * hidden
+        )
+        batches = self.steps or steps_of(n, self.batch_size)
+        steps = batches * min(self.batch_size, n)
+        looks = 6.0 * steps * (X.nnz / n + self.n_bits) + 2.0 * (X.nnz + n * self.n_bits)
+        looks += 30.0 * m * (self.n_bits + n_labels)
+        moments = 12.0 * batches * (n_features + self.n_bits)
+        seconds = self.max_rounds * hidden * NETWORK * (looks + moments)
+        return Estimate(
+            int(memory),
+            int(4.0 * hidden * (n_features + self.n_bits)),
+            seconds + PRODUCT * n * float(hidden) ** 2,
+            f"networks of {hidden:,} hidden units for {n_features:,} features and {n_labels:,} "
+            f"labels, {self.max_rounds} rounds",
+        )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         prototype_count(X.shape[0], self.ratio)
@@ -267,7 +308,6 @@ class DeepBinaryPrototypes(VotingClassifier):
         self.validation_f1_ = history[:, 3]
         self.flipped_bits_ = history[:, 6].astype(np.int64)
         self.best_round_ = trained.best_round
-        self.settled_ = trained.settled
         self.dead_bits_ = dead_bits(trained.codes)
         self.n_neighbors_ = int(history[trained.best_round, 4])
         self.threshold_ = float(history[trained.best_round, 5])

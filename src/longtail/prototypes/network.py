@@ -23,6 +23,7 @@ UNITS = 64  # hidden units of a band of the first layer
 LARGEST = 4096  # hidden units of the paper's networks
 SMALLEST = 64
 CHUNK = 512  # rows that pass a module of the user's own at a time
+COPIES = 3  # of the encoder: the best so far, one to look at points with, one in the making
 MEMORY = 4 * 2**30  # bytes of networks in training beyond which they are refused
 
 
@@ -47,8 +48,20 @@ def default_hidden(n_points: int) -> int:
     return min(max(1 << (max(n_points, 1).bit_length() - 1), SMALLEST), LARGEST)
 
 
+def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int) -> int:
+    """Bytes of networks in training: weights, gradients, two moments, and the best encoder.
+
+    Examples
+    --------
+    >>> network_bytes(5000, 4000, 4096, 128) / 2**30 < 1
+    True
+    """
+    encoder, decoder = n_features + n_bits, n_labels + n_bits
+    return 4 * hidden * ((4 + COPIES) * encoder + 4 * decoder)
+
+
 def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int) -> None:
-    """Refuse networks whose weights, gradients and two moments would take more than 4 GB.
+    """Refuse networks that would take more than 4 GB in training.
 
     Examples
     --------
@@ -56,9 +69,9 @@ def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int) -> No
     Traceback (most recent call last):
         ...
     longtail.errors.ParameterError: Networks of 4096 hidden units for 100000 features and 600000
-    labels would take 43 GB in training; take hidden=256 or fewer features and labels.
+    labels would take 47 GB in training; take hidden=256 or fewer features and labels.
     """
-    a_unit = 4 * 4 * (n_features + n_labels + 2 * n_bits)
+    a_unit = network_bytes(n_features, n_labels, 1, n_bits)
     if a_unit * hidden > MEMORY:
         fitting = MEMORY // a_unit
         advice = 1 << max(fitting.bit_length() - 1, 0)

@@ -22,7 +22,7 @@ from longtail._run import Run
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads
 from longtail.errors import ParameterError
-from longtail.prototypes._rows import held_out, mini_batches, prototype_count
+from longtail.prototypes._rows import held_out, mini_batches, prototype_count, steps_of
 from longtail.prototypes._settings import Settings
 from longtail.prototypes._trainable import Module, make_decoder, make_encoder
 from longtail.prototypes.clusters import LabelClusters, cluster_labels
@@ -66,8 +66,6 @@ class Training:
         threshold, and the bits that the B step flipped.
     best_round : int
         The row of `history` with the highest F1; the last one where no rows were held out.
-    settled : bool
-        Whether the last layer of the encoder was solved in the end, and its F1 no lower for it.
     """
 
     encoder: Any
@@ -76,7 +74,6 @@ class Training:
     rows: NDArray[np.int64]
     history: NDArray[np.float64]
     best_round: int
-    settled: bool
 
 
 def train_prototypes(
@@ -129,7 +126,7 @@ class _Trainer:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.random_state)
             self.encoder = make_encoder(
-                self.X, settings.encoder, hidden, settings.n_bits, self.device
+                self.X, settings.encoder, hidden, settings.n_bits, self.device, settings.units
             )
             self.decoder = make_decoder(
                 settings.n_bits, settings.decoder, hidden, Y.shape[1], self.device
@@ -159,7 +156,9 @@ class _Trainer:
         means = weighted_labels(self.clusters.means, self.clusters.sizes, settings.rarity)
         targets = start(means, settings.n_bits, random_state=settings.random_state)
         state = _State(sign(targets), targets)
-        self._resume(state)
+        solvable = settings.units == "points" and not isinstance(self.encoder, Module)
+        if not self._resume(state) and solvable:
+            self.encoder.solve(self.X, state.codes[self.clusters.members])
         self._tell(state)
         while len(state.history) < settings.max_rounds and not self._converged(state):
             self._round(state)
@@ -168,24 +167,20 @@ class _Trainer:
         if state.best_codes is None:
             raise AssertionError("no round was run")
         self.encoder.restore(state.best_encoder)
-        history = np.array(state.history)
-        settled = self._settle(state, history)
         return Training(
             encoder=self._frozen(),
             codes=state.best_codes,
             clusters=self.clusters,
             rows=self.rows,
-            history=history,
+            history=np.array(state.history),
             best_round=state.best_round,
-            settled=settled,
         )
 
     def _round(self, state: _State) -> None:
         torch, settings = import_torch(), self.settings
         number = len(state.history)
         rng = np.random.default_rng([settings.random_state, 2, number])
-        n = self.X.shape[0]
-        steps = settings.steps or -(-n // settings.batch_size)
+        steps = settings.steps or steps_of(self.X.shape[0], settings.batch_size)
         decodes = settings.learning == "joint"
         self._slow_down(number)
         with torch.random.fork_rng(devices=[]):
@@ -211,24 +206,6 @@ class _Trainer:
         if self.aside is None or f1 > max((row[3] for row in state.history[:-1]), default=-1.0):
             state.best_round, state.best_codes = number, state.codes
             state.best_encoder = self.encoder.tensors()
-
-    def _settle(self, state: _State, history: NDArray[np.float64]) -> bool:
-        """Solve the last layer of f for the codes of the best round; whether that was kept.
-
-        It is not if the held-out rows say no; if they say yes, what the history tells of the best
-        round becomes what it is with it.
-        """
-        if isinstance(self.encoder, Module) or state.best_codes is None:
-            return False
-        self.encoder.settle(self.X, state.best_codes[self.clusters.members])
-        f1, k, threshold = self._validated(state.best_codes)
-        row = history[state.best_round]
-        if f1 < row[3]:
-            self.encoder.restore(state.best_encoder)
-            return False
-        row[1] = self._distance(self._encoded(self.X), state.best_codes)
-        row[3:6] = f1, k, threshold
-        return True
 
     def _encoder_steps(self, codes: NDArray[np.int8], steps: int, rng: Any) -> None:
         """Steps 5 to 9: f towards the codes of the points' prototypes, by (9)."""
@@ -367,11 +344,12 @@ class _Trainer:
                 }
         self.checkpoint.save(len(state.history) % 2, arrays)
 
-    def _resume(self, state: _State) -> None:
+    def _resume(self, state: _State) -> bool:
+        """Go on from the last checkpoint, if there is one."""
         found = [] if self.checkpoint is None else [self.checkpoint.load(i) for i in (0, 1)]
         whole = [arrays for arrays in found if arrays is not None]
         if not whole:
-            return
+            return False
         torch = import_torch()
         arrays = max(whole, key=lambda a: len(a["history"]))
         state.codes, state.targets = arrays["codes"], arrays["targets"]
@@ -387,6 +365,7 @@ class _Trainer:
                 moments.setdefault(int(i), {})[key] = torch.from_numpy(np.array(a))
             saved = self.optimisers[which].state_dict()
             self.optimisers[which].load_state_dict(saved | {"state": moments})
+        return True
 
 
 def decoding_of(

@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     )
     from longtail.report.code_size import code_size_figure, code_size_table, plot_code_size
     from longtail.report.comparison import ComparisonTable, best_line
+    from longtail.report.comparison_page import comparison_html
     from longtail.report.comparison_plot import comparison_figure
+    from longtail.report.frequency import frequency_figure
     from longtail.report.graph import Hub, LabelGraph, describe_graph
     from longtail.report.growth import growth_figure, growth_table, plot_growth
+    from longtail.report.html import check_page_target, save_page
     from longtail.report.mixture import (
         component_curve_figure,
         components_figure,
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     )
     from longtail.report.plots import (
         check_plot_target,
+        label_counts_figure,
         label_figure,
         plot_label_frequency,
         plot_labels_per_point,
@@ -54,7 +58,12 @@ if TYPE_CHECKING:
         predictions_table,
         tail_table,
     )
-    from longtail.report.tail import plot_tail_curve, tail_curve_table, tail_figure
+    from longtail.report.tail import (
+        plot_tail_curve,
+        tail_curve_table,
+        tail_curves_figure,
+        tail_figure,
+    )
 
 _HOMES = {
     **dict.fromkeys(
@@ -63,9 +72,12 @@ _HOMES = {
     ),
     **dict.fromkeys(("code_size_figure", "code_size_table", "plot_code_size"), "code_size"),
     **dict.fromkeys(("ComparisonTable", "best_line"), "comparison"),
+    "comparison_html": "comparison_page",
     "comparison_figure": "comparison_plot",
+    "frequency_figure": "frequency",
     **dict.fromkeys(("Hub", "LabelGraph", "describe_graph"), "graph"),
     **dict.fromkeys(("growth_figure", "growth_table", "plot_growth"), "growth"),
+    **dict.fromkeys(("check_page_target", "save_page"), "html"),
     **dict.fromkeys(
         (
             "component_curve_figure",
@@ -79,6 +91,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             "check_plot_target",
+            "label_counts_figure",
             "label_figure",
             "plot_label_frequency",
             "plot_labels_per_point",
@@ -112,7 +125,9 @@ _HOMES = {
         ),
         "tables",
     ),
-    **dict.fromkeys(("plot_tail_curve", "tail_curve_table", "tail_figure"), "tail"),
+    **dict.fromkeys(
+        ("plot_tail_curve", "tail_curve_table", "tail_curves_figure", "tail_figure"), "tail"
+    ),
 }
 
 __all__ = [
@@ -122,11 +137,13 @@ __all__ = [
     "best_line",
     "candidate_line",
     "certificate_figure",
+    "check_page_target",
     "check_plot_target",
     "choice_heading",
     "code_size_figure",
     "code_size_table",
     "comparison_figure",
+    "comparison_html",
     "component_curve_figure",
     "components_figure",
     "describe_graph",
@@ -134,10 +151,12 @@ __all__ = [
     "evaluation_table",
     "explanation_text",
     "facts_table",
+    "frequency_figure",
     "frequency_table",
     "growth_figure",
     "growth_table",
     "hubs_table",
+    "label_counts_figure",
     "label_figure",
     "notes_text",
     "plot_certificate",
@@ -157,8 +176,10 @@ __all__ = [
     "ratio_figure",
     "reproduced_text",
     "save_figure",
+    "save_page",
     "scaling_in_words",
     "tail_curve_table",
+    "tail_curves_figure",
     "tail_figure",
     "tail_table",
     "trial_heading",

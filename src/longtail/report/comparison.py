@@ -17,11 +17,17 @@ COST_NAMES = {
     "train_seconds": "train s",
     "predict_seconds": "predict s",
     "points_per_second": "points/s",
+    "milliseconds_per_point": "ms/point",
     "megabytes": "MB",
     "peak_megabytes": "peak MB",
     "n_parameters": "parameters",
 }
 """Headings of the columns that are not metrics."""
+
+MAIN_COSTS = (
+    "train_seconds", "predict_seconds", "milliseconds_per_point", "megabytes", "peak_megabytes",
+)  # fmt: skip
+"""Those of the first table."""
 
 SHORT_SET_NAMES = {
     "subset_accuracy": "subset",
@@ -42,7 +48,9 @@ _IN_WORDS = {
     "megabytes": "model size",
     "peak_megabytes": "peak memory",
 }
-_NOT_SHOWN = ("nDCG@1", "PSnDCG", "R", "points_per_second", "n_parameters")
+_NOT_SHOWN = (
+    "nDCG@1", "PSnDCG", "R", "points_per_second", "milliseconds_per_point", "n_parameters",
+)  # fmt: skip
 
 
 class ComparisonTable:
@@ -69,15 +77,14 @@ class ComparisonTable:
     """
 
     def __init__(self, names: Iterable[str], columns: Mapping[str, str]) -> None:
-        self._columns = dict(columns)
+        self.columns = dict(columns)
         self._width = max([len("method"), *(len(printable(name)) for name in names)])
 
     @classmethod
     def main(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
         """Precision, propensity-scored precision, time, size and peak memory."""
         metrics = [f"{metric}@{at}" for metric in ("P", "PSP") for at in k]
-        costs = ("train_seconds", "predict_seconds", "megabytes", "peak_megabytes")
-        return cls(names, {**dict(zip(metrics, metrics, strict=True)), **_picked(costs)})
+        return cls(names, {**dict(zip(metrics, metrics, strict=True)), **_picked(MAIN_COSTS)})
 
     @classmethod
     def rankings(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
@@ -101,7 +108,7 @@ class ComparisonTable:
 
     def head(self) -> str:
         """Headings and a rule, without a line break at the end."""
-        heads = "".join(head.rjust(self._cell(head)) for head in self._columns.values())
+        heads = "".join(head.rjust(self._cell(head)) for head in self.columns.values())
         line = f"{'method':<{self._width}}{heads}"
         return f"{line}\n{'─' * len(line)}"
 
@@ -110,12 +117,16 @@ class ComparisonTable:
         name = f"{printable(result.name):<{self._width}}"
         if result.failure is not None:
             return f"{name}  {printable(result.failure)}"
-        values = result.values()
-        cells = (
-            _cell_text(measure, values.get(measure)).rjust(self._cell(head))
-            for measure, head in self._columns.items()
+        heads = self.columns.values()
+        return name + "".join(
+            cell.rjust(self._cell(head))
+            for cell, head in zip(self.cells(result), heads, strict=True)
         )
-        return name + "".join(cells)
+
+    def cells(self, result: Result) -> list[str]:
+        """What the columns say of a method, in their order."""
+        values = result.values()
+        return [_cell_text(measure, values.get(measure)) for measure in self.columns]
 
     def text(self, results: Iterable[Result]) -> str:
         """Head and rows."""

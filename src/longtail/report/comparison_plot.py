@@ -1,4 +1,4 @@
-"""The plot of a comparison: accuracy against training time and against model size."""
+"""The plot of a comparison: accuracy against training time, model size and the tail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtail.comparison import Comparison, Result
-from longtail.report.plots import _GREY, _figure_class
+from longtail.errors import ParameterError
+from longtail.report.plots import _GREY, _figure_class, method_colours
 from longtail.report.safe import printable
 
 if TYPE_CHECKING:
@@ -22,21 +23,40 @@ if TYPE_CHECKING:
 Points = dict[str, tuple[float, float | None, float]]
 
 _P, _PSP = "o", "s"
-_FAR = (7, 16, 26, 38, 52, 68, 86, 108, 134, 166, 204, 250)
-_AROUND = [(1, 0), (-1, 0), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8), (0, 1), (0, -1)]
+_MANY = 10
+"""Methods above which only one point of each is drawn."""
+_FAR = (7, 12, 18, 25, 33, 42, 52, 63, 75, 90, 108, 130, 160, 200, 250)
+_AROUND = [
+    (1, 0), (-1, 0), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8), (0, 1), (0, -1),
+    (1, 0.4), (-1, 0.4), (1, -0.4), (-1, -0.4), (0.4, 1), (-0.4, 1), (0.4, -1), (-0.4, -1),
+]  # fmt: skip
 
 
-def comparison_figure(comparison: Comparison, *, title: str | None = None) -> Figure:
-    """Accuracy against training time and against model size, both on logarithmic axes.
+PANELS = {
+    "time": ("train_seconds", "training time, s"),
+    "size": ("megabytes", "model size, MB"),
+    "tail": ("PSP", "PSP@{k}, %"),
+}
+"""What accuracy may be drawn against: a measure of the results, and what the axis says."""
 
-    Every method has a colour, and two points joined by a line: P and PSP at the first rank.
+
+def comparison_figure(
+    comparison: Comparison, *, title: str | None = None, against: Sequence[str] = tuple(PANELS)
+) -> Figure:
+    """Accuracy against training time, against model size and on the tail, side by side.
+
+    Every method has a colour. Against time and size, on logarithmic axes, it has two points joined
+    by a line: P and PSP at the first rank; with more than ten methods only P. The last panel has P
+    against PSP.
 
     Parameters
     ----------
     comparison : Comparison
         Methods that failed are left out.
     title : str, optional
-        Above both panels.
+        Above the panels.
+    against : sequence of {"time", "size", "tail"}
+        The panels.
 
     Examples
     --------
@@ -45,51 +65,58 @@ def comparison_figure(comparison: Comparison, *, title: str | None = None) -> Fi
     >>> good = Result("good", "br", {}, Evaluation({"P@1": 0.8, "PSP@1": 0.4}), 2.0, 1.0, 9, 10_000)
     >>> figure = comparison_figure(Comparison(Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1,)), [good]))
     >>> [ax.get_xlabel() for ax in figure.axes]
-    ['training time, s', 'model size, MB']
+    ['training time, s', 'model size, MB', 'PSP@1, %']
     """
-    figure = _figure_class()(figsize=(11, 4.8), layout="constrained")
+    unknown = [name for name in against if name not in PANELS]
+    if unknown or not against:
+        raise ParameterError(
+            f"Accuracy can be drawn against {', '.join(PANELS)}, not {', '.join(unknown) or '()'}."
+        )
+    figure = _figure_class()(figsize=(0.4 + 5.2 * len(against), 4.8), layout="constrained")
     k = comparison.common.k[0]
-    panels = zip(
-        figure.subplots(1, 2, sharey=True),
-        (("train_seconds", "training time, s"), ("megabytes", "model size, MB")),
-        strict=True,
-    )
-    colours = _colours(comparison.finished)
-    for ax, (measure, label) in panels:
-        _plot_against(_points(comparison.finished, measure, k), colours, ax)
-        ax.set_xlabel(label)
-    figure.axes[0].set_ylabel("%")
-    shapes = [figure.axes[0].plot([], [], mark, color=_GREY)[0] for mark in (_P, _PSP)]
-    names = [f"P@{k}", f"PSP@{k}"]
-    figure.legend(shapes, names, loc="outside lower center", ncols=2, frameon=False)
+    colours = method_colours(result.name for result in comparison.finished)
+    measures = (f"P@{k}", f"PSP@{k}")[: 1 if len(colours) > _MANY else 2]
+    panels = list(zip(figure.subplots(1, len(against), squeeze=False)[0], against, strict=True))
+    for ax, name in panels:
+        measure, label = PANELS[name]
+        points = _points(comparison.finished, measure, k, len(measures) == 2)
+        (_plot_tail if name == "tail" else _plot_against)(points, colours, ax)
+        ax.set_xlabel(label.format(k=k))
+        ax.set_ylabel(f"{measures[0] if name == 'tail' else ' and '.join(measures)}, %")
+    if len(measures) == 2 and set(against) != {"tail"}:
+        shapes = [figure.axes[0].plot([], [], mark, color=_GREY)[0] for mark in (_P, _PSP)]
+        figure.legend(shapes, measures, loc="outside lower center", ncols=2, frameon=False)
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    for ax, measure in zip(figure.axes, ("train_seconds", "megabytes"), strict=True):
-        _name_points(_points(comparison.finished, measure, k), colours, ax)
+    for ax, name in panels:
+        points = _points(comparison.finished, PANELS[name][0], k, len(measures) == 2)
+        _name_points(points, colours, ax)
     return figure
 
 
-def _colours(results: Sequence[Result]) -> dict[str, str]:
-    """A colour a method; after ten they come again."""
-    from matplotlib import color_sequences
-    from matplotlib.colors import to_hex
-
-    dark = [str(to_hex(colour)) for colour in color_sequences["tab10"]]
-    return {result.name: dark[i % len(dark)] for i, result in enumerate(results)}
-
-
-def _points(results: Sequence[Result], measure: str, k: int) -> Points:
-    """Cost, PSP and P in percent by name, where the cost is known."""
+def _points(results: Sequence[Result], measure: str, k: int, both: bool) -> Points:
+    """Cost, PSP and P in percent by name, where the cost is known; of PSP itself, PSP and P."""
     found: Points = {}
     for result in results:
         values = result.values()
         cost, precision, tail = (values.get(name) for name in (measure, f"P@{k}", f"PSP@{k}"))
-        if cost and precision is not None:
-            low = None if tail is None or math.isnan(tail) else 100 * tail
-            found[result.name] = (cost, low, 100 * precision)
+        low = None if tail is None or math.isnan(tail) else 100 * tail
+        if precision is not None and measure == "PSP":
+            if low is not None:
+                found[result.name] = (low, None, 100 * precision)
+        elif cost and precision is not None:
+            found[result.name] = (cost, low if both else None, 100 * precision)
     return found
+
+
+def _plot_tail(points: Points, colours: dict[str, str], ax: Axes) -> None:
+    ax.grid(True, alpha=0.25)
+    ax.set_axisbelow(True)
+    ax.margins(x=0.15, y=0.12)
+    for name, (tail, _, precision) in points.items():
+        ax.plot([tail], [precision], _P, color=colours[name])
 
 
 def _plot_against(points: Points, colours: dict[str, str], ax: Axes) -> None:
@@ -128,7 +155,6 @@ def _name_points(points: Points, colours: dict[str, str], ax: Axes) -> None:
             (0, 0),
             textcoords="offset points",
             size=9,
-            color=colours[name],
             parse_math=False,
             arrowprops={
                 "arrowstyle": "-",

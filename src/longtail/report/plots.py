@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ from longtail.report.safe import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _BLUE, _ORANGE, _GREY = "#2f6db5", "#d9822b", "#666666"
 
@@ -136,6 +138,65 @@ def label_figure(Y: Any, *, title: str | None = None) -> Figure:
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)
     return figure
+
+
+def label_counts_figure(values: ArrayLike, what: Literal["frequency", "sizes"]) -> Figure:
+    """One of the plots of `label_figure`, from counts alone.
+
+    Parameters
+    ----------
+    values : array
+        Points of each label, or labels of each point.
+    what : {"frequency", "sizes"}
+        Which of the two.
+
+    Examples
+    --------
+    >>> label_counts_figure([5, 2, 1], "frequency").axes[0].get_title()
+    'Label frequency'
+    """
+    figure = _figure_class()(figsize=(5.4, 4.2), layout="constrained")
+    draw = plot_label_frequency if what == "frequency" else plot_labels_per_point
+    draw(values, figure.subplots())
+    return figure
+
+
+def method_colours(names: Iterable[str]) -> dict[str, str]:
+    """A colour a method, the same in all plots of a comparison; after ten they come again.
+
+    Examples
+    --------
+    >>> method_colours(["br", "dismec"])
+    {'br': '#1f77b4', 'dismec': '#ff7f0e'}
+    """
+    from matplotlib import color_sequences
+    from matplotlib.colors import to_hex
+
+    dark = [str(to_hex(colour)) for colour in color_sequences["tab10"]]
+    return {name: dark[i % len(dark)] for i, name in enumerate(names)}
+
+
+def legend_below(
+    figure: Figure, lines: Sequence[Line2D], names: Iterable[str], *, ncols: int
+) -> None:
+    """A legend under the axes; names are shown as they are, though matplotlib reads _ and $.
+
+    Examples
+    --------
+    >>> figure = label_counts_figure([5, 2, 1], "frequency")
+    >>> legend_below(figure, figure.axes[0].lines[:1], ["_$a$"], ncols=1)
+    >>> figure.legends[0].get_texts()[0].get_text()
+    '_$a$'
+    """
+    if not lines:
+        return
+    legend = figure.legend(
+        lines, ["x"] * len(lines), loc="outside lower center", ncols=ncols, frameon=False,
+        fontsize=8,
+    )  # fmt: skip
+    for shown, name in zip(legend.get_texts(), names, strict=True):
+        shown.set_parse_math(False)
+        shown.set_text(printable(name, 30))
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:

@@ -105,16 +105,25 @@ def frequency_table(frame: pl.DataFrame, title: str | None = None) -> Renderable
     for row in frame.iter_rows(named=True):
         if not (row["labels"] or row["true"]):
             continue
-        low, high = row["from"], row["to"]
-        span = f"{low:,}+" if high is None else f"{low:,}" if low == high else f"{low:,}-{high:,}"
         table.add_row(
             Text(printable(row["bin"])),
-            span,
+            counts_spanned(row["from"], row["to"]),
             f"{row['labels']:,}",
             f"{row['true']:,}",
             *(_percent(row[measure], 1) for measure in measures),
         )
     return _titled(title, table)
+
+
+def counts_spanned(low: int, high: int | None) -> str:
+    """The training counts of a bin.
+
+    Examples
+    --------
+    >>> counts_spanned(0, 0), counts_spanned(10, 99), counts_spanned(1000, None)
+    ('0', '10-99', '1,000+')
+    """
+    return f"{low:,}+" if high is None else f"{low:,}" if low == high else f"{low:,}-{high:,}"
 
 
 def tail_table(statistics: TailStatistics, title: str | None = None) -> RenderableType:
@@ -126,11 +135,23 @@ def tail_table(statistics: TailStatistics, title: str | None = None) -> Renderab
     >>> tail_table(tail_statistics([("sea", "sun"), (), ("sun",)])).row_count
     12
     """
+    return facts_table(tail_facts(statistics), title)
+
+
+def tail_facts(statistics: TailStatistics) -> dict[str, str]:
+    """The same as names and values.
+
+    Examples
+    --------
+    >>> from longtail.labels import tail_statistics
+    >>> tail_facts(tail_statistics([("sea", "sun"), (), ("sun",)]))["Points a label"]
+    '1.5 on average, at most 2'
+    """
     s = statistics
     law = "too few labels for a fit"
     if not math.isnan(s.power_law_exponent):
         law = f"{s.power_law_exponent:.2f}, from {s.power_law_start:,} points on"
-    facts = {
+    return {
         "Labels": f"{s.labels:,}, of which {s.labels_used:,} occur",
         "Labels a point": f"{_figure(s.labels_per_point)} on average, at most "
         f"{s.labels_per_point_max:,}",
@@ -146,7 +167,6 @@ def tail_table(statistics: TailStatistics, title: str | None = None) -> Renderab
         "Gini index": _figure(s.gini),
         "Power-law exponent": law,
     }
-    return facts_table(facts, title)
 
 
 def hubs_table(graph: LabelGraph, title: str | None = None) -> RenderableType:

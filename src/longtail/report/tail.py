@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from longtail.errors import ParameterError
-from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class
+from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class, legend_below, method_colours
 from longtail.report.safe import printable
 from longtail.report.tables import _percent, _table, _titled
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _APART = 0.075
 """Distance between two written tail weights, as a share of the axes."""
+_STYLES = ("-", "--", ":", "-.")
+"""Of lines whose colours come again."""
 
 
 def tail_curve_table(
@@ -125,6 +128,48 @@ def tail_figure(
     figure = _figure_class()(figsize=(4.6 * len(ranks), 4.2), layout="constrained")
     for ax, k in zip(figure.subplots(1, len(ranks), squeeze=False)[0], ranks, strict=True):
         plot_tail_curve(curve, ax, k=k, chosen=chosen)
+    if title is not None:
+        figure.suptitle(printable(title), parse_math=False)
+    return figure
+
+
+def tail_curves_figure(
+    curves: Mapping[str, pl.DataFrame], *, k: int = 1, title: str | None = None
+) -> Figure:
+    """P@k against PSP@k of several methods as the tail weight grows from 0, where the dot is.
+
+    A curve is drawn up to its best PSP@k, beyond which a larger weight makes both worse.
+
+    Parameters
+    ----------
+    curves : mapping of str to polars.DataFrame
+        By method, what `longtail.tail.tail_curve` gives.
+    k : int
+        The rank; the curves must have it.
+    title : str, optional
+        Above the plot.
+
+    Examples
+    --------
+    >>> curve = pl.DataFrame({"tail": [0.0, 0.5], "P@1": [0.8, 0.79], "PSP@1": [0.3, 0.4]})
+    >>> figure = tail_curves_figure({"br": curve, "dismec": curve})
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['br', 'dismec']
+    """
+    rows = -(-len(curves) // 4)
+    figure = _figure_class()(figsize=(5.6, 4.2 + 0.2 * rows), layout="constrained")
+    ax = figure.subplots()
+    colours, lines = method_colours(curves), []
+    for number, (name, curve) in enumerate(curves.items()):
+        x, y = (100 * curve[f"{measure}@{k}"].to_numpy() for measure in ("PSP", "P"))
+        shown = slice(int(np.argmax(x)) + 1)
+        style = _STYLES[number // len(set(colours.values())) % len(_STYLES)]
+        ax.plot(x[0], y[0], "o", color=colours[name], markersize=5)
+        lines += ax.plot(x[shown], y[shown], color=colours[name], linestyle=style, linewidth=1.6)
+    ax.set_xlabel(f"PSP@{k}, %")
+    ax.set_ylabel(f"P@{k}, %")
+    ax.grid(True, alpha=0.25)
+    legend_below(figure, lines, curves, ncols=min(4, len(curves)))
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)
     return figure

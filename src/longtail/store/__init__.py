@@ -1,7 +1,7 @@
 """The model folder: models on disk, safe to read, whole or not there at all, without pickle."""
 
 from longtail.store.atomic import atomic_file, atomic_folder
-from longtail.store.description import Description
+from longtail.store.description import Description, library_versions
 from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
 from longtail.store.packing import pack
 from longtail.store.registry import Storable, register
@@ -16,6 +16,7 @@ __all__ = [
     "atomic_folder",
     "check_target",
     "is_model",
+    "library_versions",
     "pack",
     "read",
     "read_arrays",

@@ -1,13 +1,12 @@
-"""Parameters that several methods of this wing have, and their checks."""
+"""The parameter `code_size`: how many problems stand for all labels, as a number or a share."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from longtail._checks import is_count
 from longtail.errors import ParameterError
 
-Decoding = Literal["threshold", "random"]
 SMALLEST = 64  # bits by default
 
 

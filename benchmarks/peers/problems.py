@@ -1,0 +1,57 @@
+"""The data that bench_peers.py and bench_proxml.py train on, with rows of unit length."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.data import RowScaler, load, make_longtail
+
+DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
+SEED = 0
+
+
+class Problem(NamedTuple):
+    """Prepared training and test data."""
+
+    name: str
+    X: sp.csr_array
+    Y: sp.csr_array
+    X_test: sp.csr_array
+    Y_test: sp.csr_array
+
+    def __str__(self) -> str:
+        (n, d), m, labels = self.X.shape, self.X_test.shape[0], self.Y.shape[1]
+        return f"{self.name}: {n:,} / {m:,} points, {d:,} features, {labels:,} labels"
+
+    @property
+    def means(self) -> str:
+        """Features and labels a point, and how many labels there are to learn."""
+        n, occur = self.X.shape[0], len(np.unique(self.Y.indices))
+        return (
+            f"{self.X.nnz / n:.1f} features and {self.Y.nnz / n:.1f} labels a point, "
+            f"{occur:,} labels occur"
+        )
+
+
+def real(name: str, title: str, damping: str | None) -> Problem | None:
+    """A published set, or None and a line on what to do if it is not there."""
+    folder = DATA / name
+    if not folder.is_dir():
+        print(f"{title}: skipped, {folder} is not there; set LONGTAIL_DATA to a folder that has it")
+        return None
+    train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
+    scaler = RowScaler(damping=damping).fit(train.X)
+    return Problem(title, scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
+
+
+def generated(n: int, n_features: int, n_labels: int, held_out: float = 1 / 9) -> Problem:
+    """`n` training points, and test points from the same draw."""
+    data = make_longtail(round(n * (1 + held_out)), n_features, n_labels, random_state=SEED)
+    scaler = RowScaler(damping="log", idf=True).fit(data.X[:n])
+    X = scaler.transform(data.X)
+    return Problem("generated", X[:n], data.Y[:n], X[n:], data.Y[n:])

@@ -1,0 +1,84 @@
+"""Which methods are worth a try: what training would need, against the time and memory at hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from longtail._machine import available_memory
+from longtail.base import ExtremeClassifier
+from longtail.comparison.problem import Problem
+from longtail.errors import LongtailError, ParameterError
+from longtail.estimates import size_in_words, time_in_words
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What training a method may need, by its own estimate, to be tried at all.
+
+    Attributes
+    ----------
+    seconds : float or None
+        Time; None for no limit.
+    bytes : float or None
+        Memory; None for what is available when the method's turn comes, as far as the system tells.
+
+    Examples
+    --------
+    >>> Limits(seconds=-1)
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ParameterError: A limit of seconds must be a positive number, not -1.
+    """
+
+    seconds: float | None = None
+    bytes: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "bytes"):
+            _check_positive(name, getattr(self, name))
+
+    def objection(self, problem: Problem, classifier: ExtremeClassifier) -> str | None:
+        """Why a method is not to be tried on some data, in one sentence; None if it is.
+
+        Parameters
+        ----------
+        problem : Problem
+            What `prepare` made.
+        classifier : ExtremeClassifier
+            Asked by its `estimate`, which may refuse as well.
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC
+        >>> from longtail.comparison import prepare
+        >>> from longtail.data import make_longtail
+        >>> problem = prepare(*make_longtail(200, 100, 20, random_state=0).split(random_state=0))
+        >>> Limits().objection(problem, DiSMEC())
+        >>> Limits(bytes=1000).objection(problem, DiSMEC())
+        'Not tried: it needs about ... MB of memory, and the limit is 0.00 MB: ...'
+        """
+        try:
+            needed = classifier.estimate(problem.features(classifier.features).X, problem.Y)
+        except LongtailError as error:
+            return " ".join(str(error).split())
+        if self.seconds is not None and needed.seconds > self.seconds:
+            return (
+                f"Not tried: it takes about {time_in_words(needed.seconds)}, and the limit is "
+                f"{time_in_words(self.seconds)}: {needed.reason}."
+            )
+        at_hand = available_memory() if self.bytes is None else self.bytes
+        if at_hand is not None and needed.peak_bytes > at_hand:
+            there = size_in_words(at_hand)
+            have = f"{there} are available" if self.bytes is None else f"the limit is {there}"
+            return (
+                f"Not tried: it needs about {size_in_words(needed.peak_bytes)} of memory, and "
+                f"{have}: {needed.reason}."
+            )
+        return None
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+        raise ParameterError(f"A limit of {name} must be a positive number, not {value!r}.")

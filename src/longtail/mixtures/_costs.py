@@ -1,0 +1,92 @@
+"""What training a mixture will need, and when that is too much."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from longtail.engine.costs import LOOK, NEWTON, PRODUCT, features_met, softmax_estimate
+from longtail.engine.direct import few_and_dense
+from longtail.engine.executor import thread_count
+from longtail.errors import ParameterError
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
+from longtail.mixtures.em import BLOCK_BYTES
+
+COUNTED = 1.0  # components in which a point counts, about
+WEIGHT_BYTES = 44  # of a weight of the experts: those of this round, the last and the best
+SAID_BYTES = 16  # of the log-odds of a label in a component, which trees remember for every point
+GROWING = 3e-9  # seconds of a tree for a value that it looks at
+SHARES = 6  # arrays of points and components
+AGAIN = 0.5  # part of a solution from nothing that a round takes from the last one
+
+
+def mixture_estimate(
+    X: sp.csr_array,
+    Y: sp.csr_array,
+    n_components: int,
+    *,
+    experts: str,
+    gate: str,
+    rounds: int,
+    n_trees: int,
+    n_jobs: int | None,
+) -> Estimate:
+    """What so many rounds of expectation maximisation need.
+
+    Regressions have a weight for each label and feature that the points of a component have.
+    """
+    n, n_features = X.shape
+    counts = np.bincount(Y.indices, minlength=1)
+    threads, n_labels = thread_count(n_jobs), int(np.count_nonzero(counts))
+    own = min(float(n), COUNTED * n / n_components)
+    varying = float(-np.expm1(own * np.log1p(-np.minimum(counts / (n + 1), 1.0))).sum())
+    cells = float(n_components) * Y.shape[1]
+    memory = (
+        matrix_bytes(X, Y)
+        + 8.0 * SHARES * n * n_components
+        + 16.0 * cells
+        + 3 * threads * min(float(BLOCK_BYTES), 8.0 * n * cells)
+        + WORKSPACE
+    )
+    seconds, model = 0.0, None
+    if gate == "logistic":
+        need = softmax_estimate(X, n_components, n_jobs=n_jobs)
+        memory, seconds = memory + need.peak_bytes, AGAIN * rounds * need.seconds
+    if experts == "logistic":
+        weights = n_components * (varying + 1) * (float(features_met(X, own)) + 1)
+        if few_and_dense(n, n_features, X.nnz):
+            look = NEWTON * PRODUCT * n * float(n_features) ** 2
+        else:
+            look = LOOK["newton"] * X.nnz
+        memory += WEIGHT_BYTES * weights + threads * 8.0 * 14 * 32 * (n + n_features)
+        seconds += AGAIN * rounds * look * n_labels * COUNTED
+        model = int(8 * weights)
+    else:
+        memory += SAID_BYTES * n * cells
+        seconds += rounds * n_trees * GROWING * X.nnz * n_labels * COUNTED
+    return Estimate(
+        int(memory),
+        model,
+        seconds / threads,
+        f"{n_components:,} components of {n_labels:,} labels, {n:,} points and {n_features:,} "
+        f"features, some {rounds:,} rounds",
+    )
+
+
+def check_size(need: Estimate, limit: float) -> None:
+    """Refuse what will not fit into memory.
+
+    Examples
+    --------
+    >>> check_size(Estimate(32 * 10**9, None, 1e6, "20 components of 20,000 labels"), 2**32)
+    Traceback (most recent call last):
+      ...
+    longtail.errors.ParameterError: 20 components of 20,000 labels need 32.0 GB; take fewer \
+components, or a method for so many labels, such as proxml.
+    """
+    if need.peak_bytes > limit:
+        what = need.reason.partition(", some")[0]
+        raise ParameterError(
+            f"{what} need {need.peak_bytes / 1e9:.1f} GB; take fewer components, or a method for "
+            "so many labels, such as proxml."
+        )

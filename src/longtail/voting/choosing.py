@@ -1,0 +1,143 @@
+"""Choosing the number of neighbours and the threshold, by example-F1 on held-out points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.voting._vote_kernels import holds
+
+SIZES = (1, 5, 10, 20)
+"""Numbers of neighbours that are tried where none is given."""
+
+THRESHOLD = 0.5
+"""The share of the neighbours from which on a label is predicted, in the paper."""
+
+THRESHOLDS = np.arange(1, 21) / 20
+"""Shares that are tried where no threshold is given: all that can differ for `SIZES`."""
+
+FOLDS = 5
+"""Parts of the training data for choosing."""
+
+
+@dataclass(frozen=True)
+class VotingChoice:
+    """The number of neighbours and the threshold that did best on held-out points.
+
+    Attributes
+    ----------
+    n_neighbors : int
+    threshold : float
+    sizes : int array
+        The numbers of neighbours that were tried.
+    thresholds : array
+        The thresholds that were tried.
+    f1 : array of shape (sizes, thresholds)
+        The mean example-F1 of each pair.
+    """
+
+    n_neighbors: int
+    threshold: float
+    sizes: NDArray[np.int64]
+    thresholds: NDArray[np.float64]
+    f1: NDArray[np.float64]
+
+
+def choose_voting(
+    score_of: Callable[[int], sp.csr_array],
+    truth: sp.csr_array,
+    *,
+    sizes: Sequence[int] = SIZES,
+    threshold: float | None = THRESHOLD,
+) -> VotingChoice:
+    """Try numbers of neighbours, and thresholds if none is given, by example-F1.
+
+    Parameters
+    ----------
+    score_of : callable
+        Gives the shares (n, L) of the labels of held-out points for a number of neighbours, as
+        `vote` makes them.
+    truth : csr_array of shape (n, L)
+        Their true labels.
+    sizes : sequence of int
+        Numbers of neighbours.
+    threshold : float, optional
+        None: all `THRESHOLDS` are tried.
+
+    Returns
+    -------
+    VotingChoice
+        Of equal ones the fewest neighbours, then the threshold nearest to one half.
+
+    Examples
+    --------
+    >>> from longtail.voting import vote
+    >>> labels = sp.csr_array([[1, 0], [0, 1], [0, 1]])
+    >>> neighbours = np.array([[0, 1, 2]])
+    >>> chosen = choose_voting(
+    ...     lambda k: vote(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
+    ... )
+    >>> chosen.n_neighbors, chosen.f1.tolist()
+    (3, [[0.0], [1.0]])
+    """
+    thresholds = THRESHOLDS if threshold is None else np.array([float(threshold)])
+    f1 = np.array([example_f1_at(score_of(int(k)), truth, thresholds) for k in sizes])
+    by_taste = np.argsort(np.abs(thresholds - THRESHOLD), kind="stable")
+    best = np.unravel_index(f1[:, by_taste].argmax(), f1.shape)
+    return VotingChoice(
+        int(sizes[int(best[0])]),
+        float(thresholds[by_taste[best[1]]]),
+        np.asarray(sizes, dtype=np.int64),
+        thresholds,
+        f1,
+    )
+
+
+def example_f1_at(
+    scores: sp.csr_array, truth: sp.csr_array, thresholds: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The mean F1 of the points if the labels from each threshold on are predicted.
+
+    A point with neither true nor predicted labels counts as 1. O(thresholds · nnz).
+
+    Examples
+    --------
+    >>> scores, truth = sp.csr_array([[0.2, 0.9]]), sp.csr_array([[0, 1]])
+    >>> example_f1_at(scores, truth, np.array([0.1, 0.5])).round(3).tolist()
+    [0.667, 1.0]
+    """
+    right = holds(
+        scores.indptr.astype(np.int64), scores.indices,
+        truth.indptr.astype(np.int64), truth.indices,
+    )  # fmt: skip
+    true = np.diff(truth.indptr)
+    found = []
+    for threshold in thresholds:
+        chosen = scores.data >= threshold
+        both = _row_sums(chosen & right, scores.indptr)
+        whole = true + _row_sums(chosen, scores.indptr)
+        found.append(np.divide(2 * both, whole, out=np.ones(len(true)), where=whole > 0).mean())
+    return np.array(found)
+
+
+def _row_sums(chosen: NDArray[np.bool_], indptr: NDArray[Any]) -> NDArray[np.int64]:
+    return np.diff(np.concatenate(([0], np.cumsum(chosen, dtype=np.int64)))[indptr])
+
+
+def random_folds(n: int, folds: int, random_state: int) -> NDArray[np.int64]:
+    """A fold for each of n points, at random, of sizes that differ by one at most.
+
+    Examples
+    --------
+    >>> np.bincount(random_folds(7, 3, random_state=0)).tolist()
+    [3, 2, 2]
+    """
+    order = np.random.RandomState(random_state).permutation(n)
+    fold_of = np.empty(n, dtype=np.int64)
+    fold_of[order] = np.arange(n) % folds
+    return fold_of

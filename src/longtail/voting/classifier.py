@@ -1,0 +1,155 @@
+"""The base class of classifiers whose neighbours vote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._checks import check_count, check_seed, is_count
+from longtail._sparse import from_ranked, ranked
+from longtail.engine.executor import run_threads, thread_count
+from longtail.errors import ModelError, ParameterError
+from longtail.probabilities import ProbabilityClassifier
+from longtail.voting.explanation import VoteExplanation
+from longtail.voting.votes import Neighbours, kept_from, scored_votes
+
+BLOCK_ROWS = 1024
+"""Points a block; results do not depend on it, nor on the threads."""
+
+Result = TypeVar("Result")
+
+
+class VotingClassifier(ProbabilityClassifier):
+    """Base of the classifiers whose neighbours vote.
+
+    Subclasses say in `_neighbours_of` which voters are nearest to a block of points and in
+    `_voters` which labels each voter has; `_fit` sets `n_neighbors_` and `threshold_`, by
+    `choose_voting` where the parameters are None. They store `n_neighbors`, `threshold`, `n_jobs`
+    and `random_state`. Labels that no neighbour has are not in top-k lists; a score is a share of
+    the votes, to within 2⁻²⁰, see `scored_votes`.
+    """
+
+    n_neighbors: int | None
+    threshold: float | None
+    n_jobs: int | None
+    random_state: int
+
+    n_neighbors_: int
+    threshold_: float
+
+    # ---- what a method supplies --------------------------------------------------------------
+
+    def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
+        """The k nearest voters of a block of points; called from several threads."""
+        raise NotImplementedError
+
+    def _voters(self) -> sp.csr_array:
+        """The label vectors of the voters, (m, L)."""
+        raise NotImplementedError
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.n_neighbors is not None:
+            check_count(n_neighbors=self.n_neighbors)
+        if self.threshold is not None and not _is_threshold(self.threshold):
+            raise ParameterError(
+                f"threshold must be above 0 and at most 1, or None, not {self.threshold!r}."
+            )
+        check_seed(self.random_state)
+        thread_count(self.n_jobs)
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        return self._stacked(X, lambda x: self._best_scores(x, k))
+
+    def _best_scores(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        scores = self._votes(X)[1]
+        return from_ranked(*ranked(scores, k), scores.shape[1])
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._stacked(X, lambda x: kept_from(self._votes(x)[0], self.threshold_))
+
+    def _votes(self, X: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
+        """Shares and scores of the labels of a block of points."""
+        voters = self._voters()
+        return scored_votes(voters, self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0])))
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 4.0, -4.0 * self.threshold_  # the slope of log-odds at one half
+
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Shares of the neighbours that have each label, ties broken by distance."""
+        scores = self._stacked(X, lambda x: self._votes(x)[1])
+        likely = kept_from(scores, threshold)
+        likely.data = scores.data[scores.data >= threshold]
+        return likely
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> VoteExplanation:
+        voters = self._voters()
+        found = self._neighbours_of(x, min(self.n_neighbors_, voters.shape[0]))
+        shares, scores = scored_votes(voters, found)
+        there = found.indices[0] >= 0
+        nearest = found.indices[0][there][:n]
+        sets = voters[nearest]
+        return VoteExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=float(scores[0, column]),
+            bias=0.0,
+            features=names[:0],
+            values=np.empty(0),
+            weights=np.empty(0),
+            contributions=np.empty(0),
+            share=float(shares[0, column]),
+            voters=nearest,
+            distances=found.distances[0][there][:n],
+            votes=np.asarray(sets[:, [column]].toarray(), dtype=np.float64).ravel(),
+            voter_labels=[
+                tuple(self.classes_[sets.indices[first:last]].tolist())
+                for first, last in zip(sets.indptr[:-1], sets.indptr[1:], strict=True)
+            ],
+            n_voters=int(there.sum()),
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        try:
+            self._check_parameters()
+        except ParameterError as error:
+            raise ModelError(f"The model's parameters make no sense: {error}") from error
+        if not is_count(getattr(self, "n_neighbors_", None)) or not _is_threshold(
+            getattr(self, "threshold_", None)
+        ):
+            raise ModelError(
+                "The model's number of neighbours or its threshold makes no sense; it was altered."
+            )
+
+    # ---- blocks of points --------------------------------------------------------------------
+
+    def _stacked(
+        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
+    ) -> sp.csr_array:
+        """What `work` makes of each block of points, one below the other, on threads."""
+        parts = self._in_blocks(X, work)
+        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+
+    def _in_blocks(self, X: sp.csr_array, work: Callable[[sp.csr_array], Result]) -> list[Result]:
+        starts = range(0, max(X.shape[0], 1), BLOCK_ROWS)
+        if len(starts) == 1:
+            return [work(X)]
+        found: dict[int, Result] = {}
+        run_threads(
+            lambda first, stop: work(X[first : first + BLOCK_ROWS]), starts, n_jobs=self.n_jobs,
+            done=found.__setitem__,
+        )  # fmt: skip
+        return [found[first] for first in starts]
+
+
+def _is_threshold(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return is_number and bool(0 < value <= 1)

@@ -1,0 +1,152 @@
+"""Counting votes: shares of the labels among the neighbours of a point, and scores that break ties.
+
+Equation (1) of Shen et al., Deep Binary Prototype Multi-label Learning, IJCAI 2018: a label is
+predicted if its mean over the neighbours' label vectors reaches a threshold.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.voting._vote_kernels import count_votes
+
+TIE = 2.0**-20
+"""Weight of the distances in a score: only enough to break ties of shares."""
+
+
+class Neighbours(NamedTuple):
+    """The nearest voters of some points, nearest first.
+
+    Attributes
+    ----------
+    indices : int64 array of shape (n, k)
+        Numbers of the voters; -1 where there are fewer.
+    distances : float64 array of shape (n, k)
+        Their distances; infinite where there are fewer.
+    """
+
+    indices: NDArray[np.int64]
+    distances: NDArray[np.float64]
+
+
+def vote(
+    labels: sp.csr_array,
+    neighbours: NDArray[np.int64],
+    weights: NDArray[np.float64] | None = None,
+) -> sp.csr_array:
+    """The mean of the neighbours' label vectors, for every point.
+
+    Parameters
+    ----------
+    labels : csr_array of shape (m, L)
+        The label vectors of the voters; any non-negative values, ones as a rule.
+    neighbours : int array of shape (n, k)
+        The voters of each point, -1 for none.
+    weights : array of shape (n, k), optional
+        How much each vote counts; the mean is a weighted one then.
+
+    Returns
+    -------
+    csr_array of shape (n, L)
+        The shares, columns ascending; a label that no voter has is not stored. A point without
+        voters has none.
+
+    Notes
+    -----
+    O(sum of the label counts of the voters, times a logarithm for sorting, + L). Sums run in the
+    order of the neighbours, so equal votes give equal bits.
+
+    Examples
+    --------
+    >>> labels = sp.csr_array([[1, 0, 1], [0, 0, 1]])
+    >>> vote(labels, np.array([[0, 1], [1, -1]])).toarray().tolist()
+    [[0.5, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    """
+    neighbours = np.ascontiguousarray(neighbours, dtype=np.int64)
+    if weights is None:
+        weights = np.ones(neighbours.shape)
+    return _both_shares(labels, neighbours, np.ascontiguousarray(weights, dtype=np.float64))[1]
+
+
+def closeness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights of neighbours that fall with their distances: m / (m + d), m a point's mean distance.
+
+    Neighbours that are not there, at an infinite distance, weigh nothing; where all distances are
+    zero all weigh the same.
+
+    Examples
+    --------
+    >>> closeness(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, np.inf]])).tolist()
+    [[1.0, 0.3333333333333333], [1.0, 1.0], [0.5, 0.0]]
+    """
+    there = np.isfinite(distances)
+    known = np.where(there, distances, 0.0)
+    mean = known.sum(axis=1, keepdims=True) / np.maximum(there.sum(axis=1, keepdims=True), 1)
+    mean = np.where(mean > 0, mean, 1.0)
+    return np.where(there, mean / (mean + known), 0.0)
+
+
+def scored_votes(labels: sp.csr_array, found: Neighbours) -> tuple[sp.csr_array, sp.csr_array]:
+    """Shares of the labels among the neighbours, and scores that rank equal shares by distance.
+
+    The score is min(1, share + 2⁻²⁰ · share weighted by `closeness`): the share as far as it
+    matters, never below it, and of two labels with the same share the one whose voters are nearer
+    comes first.
+
+    Returns
+    -------
+    shares, scores : csr_arrays of shape (n, L)
+        Of one pattern.
+
+    Examples
+    --------
+    >>> found = Neighbours(np.array([[1, 0]]), np.array([[0.0, 2.0]]))
+    >>> shares, scores = scored_votes(sp.csr_array([[1, 0], [0, 1]]), found)
+    >>> shares.toarray().tolist(), bool(scores[0, 1] > scores[0, 0] > 0.5)
+    ([[0.5, 0.5]], True)
+    """
+    neighbours = np.ascontiguousarray(found.indices, dtype=np.int64)
+    plain, weighted = _both_shares(labels, neighbours, closeness(found.distances))
+    scores = plain.copy()
+    scores.data = np.minimum(plain.data + TIE * weighted.data, np.maximum(plain.data, 1.0))
+    return plain, scores
+
+
+def _both_shares(
+    labels: sp.csr_array, neighbours: NDArray[np.int64], weights: NDArray[np.float64]
+) -> tuple[sp.csr_array, sp.csr_array]:
+    n, n_labels = len(neighbours), labels.shape[1]
+    starts = labels.indptr.astype(np.int64)
+    there = neighbours >= 0
+    counts = np.where(there, np.diff(starts)[neighbours] if labels.shape[0] else 0, 0)
+    room = np.concatenate(([0], np.cumsum(counts.sum(axis=1)))).astype(np.int64)
+    columns = np.empty(room[-1], dtype=np.int64)
+    plain, weighted = np.empty(room[-1]), np.empty(room[-1])
+    ends = np.zeros(n + 1, dtype=np.int64)
+    count_votes(
+        starts, labels.indices, labels.data, neighbours, weights,
+        np.full(n_labels, -1, dtype=np.int64), np.zeros((2, n_labels)),
+        room, ends, columns, plain, weighted,
+    )  # fmt: skip
+    used = int(ends[-1])
+    return (
+        sp.csr_array((plain[:used], columns[:used], ends), shape=(n, n_labels)),
+        sp.csr_array((weighted[:used], columns[:used], ends), shape=(n, n_labels)),
+    )
+
+
+def kept_from(scores: sp.csr_array, threshold: float) -> sp.csr_array:
+    """The labels whose scores reach a threshold, as ones.
+
+    Examples
+    --------
+    >>> kept_from(sp.csr_array([[0.5, 0.4, 0.9]]), 0.5).toarray().tolist()
+    [[1.0, 0.0, 1.0]]
+    """
+    kept = scores.data >= threshold
+    ends = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))[scores.indptr]
+    return sp.csr_array((np.ones(int(ends[-1])), scores.indices[kept], ends), shape=scores.shape)

@@ -1,0 +1,49 @@
+"""Training in a process that kills itself, for the contract's tests.
+
+Preloaded into multiprocessing's fork server, so that a run costs a fork and not an import.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import longtail.methods
+from longtail.base import ExtremeClassifier
+from longtail.data import make_longtail
+
+longtail.methods.methods()  # imports every method before the fork
+
+
+def problem() -> Any:
+    """Data on which training takes some pieces, and no time."""
+    return make_longtail(200, 150, 80, random_state=1)
+
+
+def has_pieces(folder: Path) -> bool:
+    """Whether a finished piece of work lies in a checkpoint folder; what is still being written has
+    a dot in front."""
+    return any(
+        not any(word.startswith(".") for word in path.relative_to(folder).parts)
+        for path in folder.rglob("*.safetensors")
+    )
+
+
+def train_and_die(classifier: ExtremeClassifier, folder: Path) -> None:
+    """Train until a piece is finished, and be killed at what then happens first: a report of
+    progress, or a change of a file."""
+
+    def die() -> None:
+        if has_pieces(folder):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in ("os.rename", "os.remove") and str(arguments[0]).startswith(str(folder)):
+            die()
+
+    sys.addaudithook(watch)
+    data = problem()
+    classifier.fit(data.X, data.Y, checkpoint=folder, progress=lambda *report: die())
