@@ -90,6 +90,11 @@ def test_decoders_of_the_wrong_size_are_refused():
         make_decoder(20, torch.nn.Linear(20, 8), 64, 9, "cpu")
 
 
+def test_decoders_of_no_known_kind_are_refused():
+    with pytest.raises(ParameterError, match=r"'linear', 'layers' or a .*Module, not 'deep'"):
+        make_decoder(20, "deep", 64, 9, "cpu")
+
+
 def test_a_users_module_is_copied_not_changed():
     module = torch.nn.Linear(30, 20)
     before = module.weight.detach().clone()
@@ -106,6 +111,9 @@ def test_hidden_units_follow_the_number_of_points():
 
 
 def test_what_cannot_fit_is_refused_with_an_estimate():
-    check_memory(5000, 3993, 4096, 128)
-    with pytest.raises(ParameterError, match=r"[\d.]+ GB in training; take hidden=\d+"):
-        check_memory(10**6, 10**6, 4096, 128)
+    for kind in ("linear", "layers"):
+        check_memory(5000, 3993, 4096, 128, kind)
+        with pytest.raises(ParameterError, match=r"[\d.]+ GB in training; take hidden=(64|128) or"):
+            check_memory(10**6, 10**6, 4096, 128, kind)
+    with pytest.raises(ParameterError, match=r"[\d.]+ GB in training; take fewer features"):
+        check_memory(10**6, 10**8, 4096, 128, "linear")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 Learning = Literal["joint", "no-decoder", "fixed-codes"]
 Start = Literal["projections", "pca"]
 Units = Literal["random", "points"]
+Decoder = Literal["linear", "layers"]
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,10 @@ class Settings:
     hidden: int | None = None
     units: Units = "random"
     encoder: Any = None
-    decoder: Any = None
-    mu: float = 0.1
+    decoder: Decoder | Any = "linear"
+    mu: float = 0.05
     alpha: float = 0.01
-    tau: float = 1.0
+    tau: float = 0.3
     learning: Learning = "joint"
     learning_rate: float = 2e-3
     batch_size: int = 128

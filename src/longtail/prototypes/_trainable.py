@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
-from longtail.prototypes._settings import Units
+from longtail.prototypes._settings import Decoder, Units
 from longtail.prototypes.network import Encoder, OwnEncoder, import_torch
 
 SMALL = 0.14  # size of a random hidden unit to begin with; ten times as much learns far more slowly
@@ -168,26 +168,31 @@ def make_encoder(
     """The encoder to train, checked."""
     if own is None:
         return SparseEncoder(X, hidden, n_bits, device, units)
-    encoder = Module(_checked_module(own, "encoder"), device)
+    encoder = Module(_checked_module(own, "encoder", "None or "), device)
     _check_output(encoder, X[: min(2, X.shape[0])], n_bits, "encoder", "n_bits is")
     return encoder
 
 
-def make_decoder(n_bits: int, own: Any, hidden: int, n_labels: int, device: Any) -> Module:
-    """The decoder to train, checked."""
+def make_decoder(
+    n_bits: int, kind: Decoder | Any, hidden: int, n_labels: int, device: Any
+) -> Module:
+    """The decoder to train, checked: of a kind of ours, or a module of the user's own."""
     torch = import_torch()
-    if own is None:
-        nn = torch.nn
+    nn = torch.nn
+    if kind == "linear":
+        return Module(nn.Linear(n_bits, n_labels), device)
+    if kind == "layers":
         layers = nn.Sequential(nn.Linear(n_bits, hidden), nn.ReLU(), nn.Linear(hidden, n_labels))
         return Module(layers, device)
-    decoder = Module(_checked_module(own, "decoder"), device)
+    decoder = Module(_checked_module(kind, "decoder", "'linear', 'layers' or "), device)
     _check_output(decoder, torch.ones(2, n_bits), n_labels, "decoder", "the labels are")
     return decoder
 
 
-def _checked_module(own: Any, name: str) -> Any:
+def _checked_module(own: Any, name: str, others: str) -> Any:
     if not isinstance(own, import_torch().nn.Module):
-        raise ParameterError(f"{name} must be a torch.nn.Module or None, not {type(own).__name__}.")
+        shown = repr(own) if isinstance(own, str) else type(own).__name__
+        raise ParameterError(f"{name} must be {others}a torch.nn.Module, not {shown}.")
     return own
 
 

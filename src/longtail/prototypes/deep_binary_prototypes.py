@@ -20,13 +20,14 @@ from longtail.engine.costs import PRODUCT
 from longtail.errors import ModelError, ParameterError
 from longtail.estimates import Estimate, matrix_bytes
 from longtail.prototypes._rows import prototype_count, steps_of
-from longtail.prototypes._settings import Learning, Settings, Start, Units
+from longtail.prototypes._settings import Decoder, Learning, Settings, Start, Units
 from longtail.prototypes.codes import dead_bits, packed, unpacked
 from longtail.prototypes.explanation import PrototypeExplanation, by_share
 from longtail.prototypes.hamming import nearest_codes
 from longtail.prototypes.network import (
     Encoder,
     OwnEncoder,
+    decoder_weights,
     default_hidden,
     import_torch,
     network_bytes,
@@ -64,8 +65,9 @@ class DeepBinaryPrototypes(VotingClassifier):
         By how much rare labels count for more where the codes begin: each label is divided by the
         points that have it, to this power. 0.3 lifts macro-F1 at a small price in the others.
     hidden : int, optional
-        Hidden units of encoder and decoder. By default the largest power of two that is no more
-        than the number of points, at least 64 and at most 4,096, as in the paper.
+        Hidden units of the encoder, and of a decoder with layers. By default the largest power of
+        two that is no more than the number of points, at least 64 and at most 4,096, as in the
+        paper.
     units : {"random", "points"}
         Where the hidden units of the encoder begin: at random, or at training points, with the
         last layer solved for the codes by least squares. The second suits many features that say
@@ -73,8 +75,10 @@ class DeepBinaryPrototypes(VotingClassifier):
     encoder : torch.nn.Module, optional
         A network of your own from mini-batches of dense float32 rows (batch, D) to (batch, n_bits)
         real values. It is copied, not changed. See `attach_encoder` for loading.
-    decoder : torch.nn.Module, optional
-        Likewise from codes (batch, n_bits) to (batch, L).
+    decoder : {"linear", "layers"} or torch.nn.Module
+        From codes to labels: one linear layer; two layers with `hidden` units, as in the paper; or
+        a network of your own from (batch, n_bits) to (batch, L). Two layers can learn any codes by
+        heart, so moving the codes gains nothing with them; see the page on prototypes.
     mu : float
         Weight of the encoder's distance from the codes in the objective (8): μ.
     alpha : float
@@ -146,9 +150,9 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     Notes
     -----
-    Training costs a round O(n·hidden·(nnz a row + d) + m·hidden·(d + L)), a few times, and
-    O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16
-    bytes a weight, of which there are hidden·(D + L + 2d), refused above 4 GB. Prediction costs
+    Training costs a round O(n·hidden·(nnz a row + d) + m·d·L), a few times, and
+    O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16 to 28
+    bytes a weight, of which there are hidden·(D + d) + d·L, refused above 4 GB. Prediction costs
     O(hidden·(nnz(x) + d)) for the code of a point and O(m·d/64) for the search.
 
     Examples
@@ -187,10 +191,10 @@ class DeepBinaryPrototypes(VotingClassifier):
         hidden: int | None = None,
         units: Units = "random",
         encoder: Any = None,
-        decoder: Any = None,
-        mu: float = 0.1,
+        decoder: Decoder | Any = "linear",
+        mu: float = 0.05,
         alpha: float = 0.01,
-        tau: float = 1.0,
+        tau: float = 0.3,
         learning: Learning = "joint",
         learning_rate: float = 2e-3,
         batch_size: int = 128,
@@ -251,6 +255,8 @@ class DeepBinaryPrototypes(VotingClassifier):
                 f"validation must be a share from 0 to below 1, not {self.validation!r}."
             )
         known = {"learning": Learning, "start": Start, "units": Units}
+        if isinstance(self.decoder, str):
+            known["decoder"] = Decoder
         for name, kinds in known.items():
             words = get_args(kinds)
             if getattr(self, name) not in words:
@@ -271,8 +277,9 @@ class DeepBinaryPrototypes(VotingClassifier):
         (n, n_features), n_labels = X.shape, Y.shape[1]
         hidden = self.hidden or default_hidden(n)
         m = prototype_count(n, self.ratio)
+        kind = "linear" if self.decoder == "linear" else "layers"
         memory = (
-            network_bytes(n_features, n_labels, hidden, self.n_bits)
+            network_bytes(n_features, n_labels, hidden, self.n_bits, kind)
             + matrix_bytes(X, Y)
             + 24.0 * hidden**2
             + 16.0 * n * self.n_bits
@@ -282,9 +289,9 @@ class DeepBinaryPrototypes(VotingClassifier):
         batches = self.steps or steps_of(n, self.batch_size)
         steps = batches * min(self.batch_size, n)
         looks = 6.0 * steps * (X.nnz / n + self.n_bits) + 2.0 * (X.nnz + n * self.n_bits)
-        looks += 30.0 * m * (self.n_bits + n_labels)
         moments = 12.0 * batches * (n_features + self.n_bits)
-        seconds = self.max_rounds * hidden * NETWORK * (looks + moments)
+        decoding = 30.0 * m * decoder_weights(n_labels, hidden, self.n_bits, kind)
+        seconds = self.max_rounds * NETWORK * (hidden * (looks + moments) + decoding)
         return Estimate(
             int(memory),
             int(4.0 * hidden * (n_features + self.n_bits)),
@@ -378,7 +385,9 @@ class DeepBinaryPrototypes(VotingClassifier):
     def _to_state(self) -> dict[str, Any]:
         """Modules of the user's own are left out: a model folder holds no code."""
         state = super()._to_state()
-        state["parameters"] |= {"encoder": None, "decoder": None}
+        state["parameters"]["encoder"] = None
+        if not isinstance(self.decoder, str):
+            state["parameters"]["decoder"] = "linear"
         return state
 
     def _check_state(self) -> None:

@@ -48,37 +48,52 @@ def default_hidden(n_points: int) -> int:
     return min(max(1 << (max(n_points, 1).bit_length() - 1), SMALLEST), LARGEST)
 
 
-def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int) -> int:
+def decoder_weights(n_labels: int, hidden: int, n_bits: int, decoder: str) -> int:
+    """How many weights the decoder of a kind has, less its biases.
+
+    Examples
+    --------
+    >>> decoder_weights(983, 4096, 128, "linear"), decoder_weights(983, 4096, 128, "layers")
+    (125824, 4550656)
+    """
+    return n_bits * n_labels if decoder == "linear" else hidden * (n_bits + n_labels)
+
+
+def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int, decoder: str) -> int:
     """Bytes of networks in training: weights, gradients, two moments, and the best encoder.
 
     Examples
     --------
-    >>> network_bytes(5000, 4000, 4096, 128) / 2**30 < 1
+    >>> network_bytes(5000, 4000, 4096, 128, "layers") / 2**30 < 1
     True
     """
-    encoder, decoder = n_features + n_bits, n_labels + n_bits
-    return 4 * hidden * ((4 + COPIES) * encoder + 4 * decoder)
+    encoding = (4 + COPIES) * hidden * (n_features + n_bits)
+    return 4 * (encoding + 4 * decoder_weights(n_labels, hidden, n_bits, decoder))
 
 
-def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int) -> None:
+def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int, decoder: str) -> None:
     """Refuse networks that would take more than 4 GB in training.
 
     Examples
     --------
-    >>> check_memory(100_000, 600_000, 4096, 128)
+    >>> check_memory(100_000, 600_000, 4096, 128, "layers")
     Traceback (most recent call last):
         ...
     longtail.errors.ParameterError: Networks of 4096 hidden units for 100000 features and 600000
     labels would take 47 GB in training; take hidden=256 or fewer features and labels.
     """
-    a_unit = network_bytes(n_features, n_labels, 1, n_bits)
-    if a_unit * hidden > MEMORY:
-        fitting = MEMORY // a_unit
-        advice = 1 << max(fitting.bit_length() - 1, 0)
+    sizes = [1 << power for power in range((hidden - 1).bit_length())]
+    needed = network_bytes(n_features, n_labels, hidden, n_bits, decoder)
+    if needed > MEMORY:
+        fitting = [
+            size for size in sizes
+            if network_bytes(n_features, n_labels, size, n_bits, decoder) <= MEMORY
+        ]  # fmt: skip
+        advice = f"hidden={max(fitting)} or " if fitting else ""
         raise ParameterError(
             f"Networks of {hidden} hidden units for {n_features} features and {n_labels} labels "
-            f"would take {a_unit * hidden / 2**30:.0f} GB in training; take hidden={advice} or "
-            "fewer features and labels."
+            f"would take {needed / 2**30:.0f} GB in training; take {advice}fewer features and "
+            "labels."
         )
 
 

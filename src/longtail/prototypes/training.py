@@ -43,6 +43,7 @@ from longtail.voting import SIZES, choose_voting, vote
 CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
 ENTRIES = 2**20  # numbers in the decoder's output at a time, in the B step
+NETWORKS = ("encoder", "decoder")
 HISTORY = ("labels", "codes", "orthogonality", "f1", "n_neighbors", "threshold", "flipped")
 
 
@@ -83,9 +84,9 @@ def train_prototypes(
 
     Notes
     -----
-    A round costs O(T·batch·(nnz a row·hidden + hidden·d)) for the f steps, O(m·hidden·(d + L)) for
-    a pass of the g steps and for each iteration of the B step, and O(nnz(X)·hidden + n·hidden·d)
-    to look at all points.
+    A round costs O(T·batch·(nnz a row·hidden + hidden·d)) for the f steps, O(m·d·L) for a pass of
+    the g steps and for each iteration of the B step (O(m·hidden·(d + L)) if the decoder has
+    layers), and O(nnz(X)·hidden + n·hidden·d) to look at all points.
 
     Examples
     --------
@@ -118,8 +119,8 @@ class _Trainer:
         self.rows = kept
         m = prototype_count(X.shape[0], settings.ratio)
         hidden = settings.hidden or default_hidden(X.shape[0])
-        if settings.encoder is None and settings.decoder is None:
-            check_memory(X.shape[1], Y.shape[1], hidden, settings.n_bits)
+        if settings.encoder is None and isinstance(settings.decoder, str):
+            check_memory(X.shape[1], Y.shape[1], hidden, settings.n_bits, settings.decoder)
         identity = None if run.checkpoint is None else _identity(X, Y, settings)
         self.X, self.Y = X[kept], Y[kept]
         self.aside = (X[aside], sp.csr_array(Y[aside])) if len(aside) else None
@@ -422,10 +423,11 @@ def _device(name: str) -> Any:
 
 def _identity(X: sp.csr_array, Y: sp.csr_array, settings: Settings) -> str:
     """A fingerprint of all that decides the result."""
-    plain = asdict(Settings(**{**vars(settings), "encoder": None, "decoder": None}))
+    modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
+    plain = asdict(Settings(**vars(settings) | modules))
     del plain["n_jobs"]
     own: dict[str, Any] = {}
-    for name in ("encoder", "decoder"):
+    for name in modules:
         module = getattr(settings, name)
         if module is not None:
             own[name] = repr(module)
