@@ -42,6 +42,7 @@ REPEATS = 3
 THREADS = 2
 NEIGHBOURS = 5
 RATIOS = (0.01, 0.05, 0.1, 0.3, 0.5)
+FEW = {"hidden": 1024, "learning_rate": 4e-3}  # a smaller encoder, and steps that suit it
 
 
 class Problem:
@@ -94,11 +95,17 @@ def table_3(problem: Problem, bars: Bars) -> DeepBinaryPrototypes:
     ):
         model.fit(X, problem.Y)
         show(type(model).__name__, np.nan, best_of(lambda model=model: model.predict(Z)))
+    others = np.nanmin([seconds for pair in rows.values() for seconds in pair])
     settings = {"n_neighbors": NEIGHBOURS, "max_rounds": 2, "n_jobs": THREADS}
     small = DeepBinaryPrototypes(**settings).fit(X, problem.Y)
     search, whole = timed(small, Z, show)
-    others = [seconds for pair in list(rows.values())[:-1] for seconds in pair]
-    bars.at_least(f"{name}: next fastest over DBPC", np.nanmin(others) / whole, 1.0)
+    bars.at_least(f"{name}: next fastest over DBPC", others / whole, 1.0)
+    few = DeepBinaryPrototypes(**FEW, n_jobs=THREADS).fit(X, problem.Y)
+    print(f"    with {FEW['hidden']:,} hidden units: {f1s(problem.truth, few.predict(Z))}")
+    bars.at_least(
+        f"{name}: next fastest over DBPC of {FEW['hidden']:,} units",
+        others / timed(few, Z, show)[1], 1.0,
+    )  # fmt: skip
     if name == "EURLex-4K":
         taken = rows["kNN, faiss, flat index"][0]
         bars.at_least(f"{name}: faiss's flat kNN over DBPC", taken / whole, 5.0)
@@ -135,7 +142,8 @@ def timed(model: DeepBinaryPrototypes, Z: Any, show: Any) -> tuple[float, float]
     encode = best_of(lambda: model.codes(Z))
     search = best_of(lambda: nearest_codes(queries, model.codes_, NEIGHBOURS))
     whole = best_of(lambda: model.predict(Z))
-    show(f"DBPC, {model.encoder_.n_bits} bits, {len(model.codes_):,} prototypes", search, whole)
+    units, bits = model.encoder_.second.shape
+    show(f"DBPC, {units:,} units, {bits} bits, {len(model.codes_):,} prototypes", search, whole)
     print(f"    the encoder {encode:.3f} s; the search {search:.4f} s, on one thread")
     return search, whole
 
