@@ -2,9 +2,9 @@
 
 A `console` block holds commands, each after a `$`, and what they print. A `python` block may be
 followed by a `text` block with what it prints. A block with a title is a file of that name. What
-sets up an environment (`pip`, `make`, ...) is not run. A comment `<!-- fresh environment -->` begins
-a task of its own, with nothing of what stands before it; `<!-- fresh environment, report -->` needs an
-extra. A page without such comments is one task.
+sets up an environment (`pip`, `make`, ...) is not run. A comment `<!-- fresh environment -->`
+begins a task of its own, with nothing of what stands before it, one that says
+`<!-- fresh environment, report -->` a task that needs an extra. A page without them is one task.
 
     python tests/pages.py docs/walkthroughs.md --wheel dist/longtail-0.1.0-py3-none-any.whl
 
