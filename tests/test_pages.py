@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from longtail import load
 from tests.conftest import ROOT
 from tests.pages import steps, tasks, versions, versions_of
 
@@ -87,3 +88,15 @@ def test_commands_print_what_the_page_says(page, number, tmp_path, monkeypatch):
                     f"{step.code}\nprints\n{step.printed}\nand the page says\n{step.expected}"
                 )
     assert count
+
+
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "README.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n.*?```", page, flags=re.S)
+    ((_, (step,)),) = steps(code, tmp_path)
+    assert "ice" in step.printed
+    said = re.findall(r"(\S.*\))  # (\[.*\])", code)
+    assert said
+    space = {"tagger": load("tagger")}
+    assert [repr(eval(call, space)) for call, _ in said] == [answer for _, answer in said]
