@@ -53,8 +53,9 @@ class Step:
 
 
 def tasks(page: str) -> list[str]:
-    """The parts of a page that have commands to run; together with the rest they are the page."""
-    return [part for part in _TASK.split(page) if _BLOCKS.search(part)]
+    """What is run by itself: the parts that begin with the comment, or else the whole page."""
+    before, *parts = _TASK.split(page)
+    return parts or [before]
 
 
 def versions() -> str:
