@@ -144,9 +144,10 @@ def _rerun(task: str) -> str:
 
 def rewrite(path: Path, number: int) -> None:
     """Run one task of a page and put what was printed into it."""
-    page = path.read_text("utf-8")
-    task = tasks(page)[number]
-    page = _VERSIONS.sub("", page.replace(task, _rerun(task))).rstrip("\n")
+    task = tasks(path.read_text("utf-8"))[number]
+    printed = _rerun(task)
+    page = path.read_text("utf-8").replace(task, printed)  # it may have been edited meanwhile
+    page = _VERSIONS.sub("", page).rstrip("\n")
     path.write_text(f"{page}\n\n<!-- printed with {versions()} -->\n", "utf-8")
 
 

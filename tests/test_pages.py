@@ -20,7 +20,7 @@ TASKS = [
 ]
 MEASURED = ("train s", "predict s", "ms/point", "points/s", "MB", "peak MB")
 """Columns of tables that differ from run to run."""
-QUANTITY = re.compile(r"(about )?[\d.,]+( to [\d.,]+)? ?(seconds?|minutes?|hours?|m?s|[kMG]B)\b")
+QUANTITY = re.compile(r"([\d.,]+ (seconds?|minutes?|hours?|m?s|[kMG]B)|less than a second)\b")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 
 
@@ -33,14 +33,14 @@ def comparable(text):
     lines, measured = [], []
     rows = text.splitlines()
     for line, following in zip(rows, [*rows[1:], ""], strict=True):
-        if following and set(following) == {"─"}:
+        if set(following.strip()) == {"─"}:
             measured = [column for column, name in enumerate(cells(line)) if name in MEASURED]
         elif not line:
             measured = []
-        elif measured and set(line) != {"─"}:
+        elif measured and set(line.strip()) != {"─"}:
             line = "  ".join(c for at, c in enumerate(cells(line)) if at not in measured)
         lines.append("Best:" if line.startswith("Best:") else QUANTITY.sub("#", line))
-    return "\n".join(re.sub(r" {2,}|─+", "  ", line) for line in lines)
+    return re.sub(r"[\s─]+", " ", " ".join(lines))
 
 
 def same(one, other):
