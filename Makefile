@@ -9,8 +9,9 @@ PEERS := benchmarks/peers
 PEER_ENVIRONMENTS := omikuji napkinxc pecos sklearn
 OLDEST := .venv-oldest
 WHEEL := .venv-wheel
+PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores)
 
-.PHONY: demo test test-oldest test-wheel lint docs wheel clean browser \
+.PHONY: demo test test-oldest test-wheel lint docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates
 
@@ -77,6 +78,11 @@ bench-prototypes: $(TEST)
 
 bench-estimates: $(TEST)
 	$(BIN)/python benchmarks/bench_estimates.py $(ARGS)
+
+# The commands of these pages as a new user runs them, each task in a fresh environment that has the
+# wheel alone; what they print is put into the pages.
+pages: wheel
+	$(PYTHON) tests/pages.py $(PAGES) --wheel dist/longtail-*.whl
 
 wheel: $(TEST)
 	rm -rf dist

@@ -1,0 +1,101 @@
+"""The pages for newcomers: every command runs in an empty folder, and prints what the page says."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+
+import pytest
+
+from longtail import load
+from tests.conftest import ROOT
+from tests.pages import steps, tasks, versions, versions_of
+
+PAGES = ("getting-started", "tutorial", "walkthroughs", "scores")
+TASKS = [
+    pytest.param(page, number, id=f"{page}-{number}")
+    for page in PAGES
+    for number in range(len(tasks((ROOT / "docs" / f"{page}.md").read_text("utf-8"))))
+]
+MEASURED = ("train s", "predict s", "ms/point", "points/s", "MB", "peak MB")
+"""Columns of tables that differ from run to run."""
+QUANTITY = re.compile(r"([\d.,]+ (seconds?|minutes?|hours?|m?s|[kMG]B)|less than a second)\b")
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
+
+
+def cells(line):
+    return re.split(r" {2,}", line.strip())
+
+
+def comparable(text):
+    """Without times and sizes, in sentences and in tables, and without what depends on them."""
+    lines, measured = [], []
+    rows = text.splitlines()
+    for line, following in zip(rows, [*rows[1:], ""], strict=True):
+        if set(following.strip()) == {"─"}:
+            measured = [column for column, name in enumerate(cells(line)) if name in MEASURED]
+        elif not line:
+            measured = []
+        elif measured and set(line.strip()) != {"─"}:
+            line = "  ".join(c for at, c in enumerate(cells(line)) if at not in measured)
+        lines.append("Best:" if line.startswith("Best:") else QUANTITY.sub("#", line))
+    return re.sub(r"[\s─]+", " ", " ".join(lines))
+
+
+def same(one, other):
+    """Equal words, and numbers that are equal up to rounding."""
+    one, other = comparable(one), comparable(other)
+    numbers = [
+        [float(number.replace(",", "")) for number in NUMBER.findall(text)] for text in (one, other)
+    ]
+    return NUMBER.sub("0", one) == NUMBER.sub("0", other) and all(
+        math.isclose(*pair, rel_tol=1e-3, abs_tol=1e-9) for pair in zip(*numbers, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "equal"),
+    [
+        ("P@1 71.20, trained in 3.1 s", True),
+        ("P@1 71.20, trained in 12 s", True),
+        ("P@1 72.20, trained in 3.1 s", False),
+        ("R@1 71.20, trained in 3.1 s", False),
+    ],
+)
+def test_times_may_differ_and_nothing_else(printed, equal):
+    assert same("P@1 71.20, trained in 3.1 s", printed) is equal
+
+
+def test_measured_columns_may_differ_and_no_others():
+    table = "method    P@1  train s\n──────────────────────\nbr      63.42     {}\n\nBest: {}"
+    assert same(table.format("4.46", "br"), table.format("14.4", "dismec"))
+    assert not same(table.format("4.46", "br"), table.replace("63", "65").format("4.46", "br"))
+
+
+@pytest.mark.parametrize(("page", "number"), TASKS)
+def test_commands_print_what_the_page_says(page, number, tmp_path, monkeypatch):
+    """With other versions of what the built-in data is made of, only that they run and print."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    as_printed = versions_of(text) == versions()
+    count = 0
+    for _, done in steps(tasks(text)[number], tmp_path):
+        for step in done:
+            count += 1
+            assert bool(step.printed) == bool(step.expected), step
+            if as_printed:
+                assert same(step.expected, step.printed), (
+                    f"{step.code}\nprints\n{step.printed}\nand the page says\n{step.expected}"
+                )
+    assert count
+
+
+def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "README.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n.*?```", page, flags=re.S)
+    ((_, (step,)),) = steps(code, tmp_path)
+    assert "ice" in step.printed
+    (text, answer) = re.search(r"predict\((.*)\)  # (\[\(.*\)\])", code).groups()
+    assert load("tagger").predict(ast.literal_eval(text)) == ast.literal_eval(answer)
