@@ -166,7 +166,7 @@ def boosting_bytes(
     Examples
     --------
     >>> need = boosting_bytes(31_000, 4_100, 120, growth=Growth(), n_trees=100, threads=2)
-    >>> f"{need / 2**30:.1f} GB"
+    >>> f"{need / 1e9:.1f} GB"
     '2.1 GB'
     """
     width = _classes_at_a_time(n_points, n_classes)

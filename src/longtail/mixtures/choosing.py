@@ -163,7 +163,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         if "logistic" not in (self.experts, self._gate_kind):
             strengths = strengths[:1]
         if self.experts == "logistic":
-            check_size(self._estimate(X, Y), self.memory_limit * 2**30)
+            check_size(self._estimate(X, Y), self.memory_limit * 1e9)
         settings = list(itertools.product(sizes, strengths))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)

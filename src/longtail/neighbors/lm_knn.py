@@ -329,7 +329,7 @@ class LMKNN(VotingClassifier):
         if needed > LARGEST:
             raise ParameterError(
                 f"A metric of {self._side(Y.shape[1])} dimensions for {X.shape[0]} points, "
-                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 2**30:.1f} GB; "
+                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 1e9:.1f} GB; "
                 "give a smaller n_dimensions."
             )
 

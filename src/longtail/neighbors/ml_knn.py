@@ -199,7 +199,7 @@ class MLKNN(LazyClassifier):
         if needed > TABLE_BYTES:
             raise ParameterError(
                 f"The tables of {n_labels} labels and {sizes[-1]} neighbours need "
-                f"{needed / 2**30:.1f} GB; give a smaller n_neighbors."
+                f"{needed / 1e9:.1f} GB; give a smaller n_neighbors."
             )
         self._keep_points(X, Y)
         fold_of = folds_of(n, self.random_state)
