@@ -43,7 +43,7 @@ DIMENSIONS = 256  # coordinates of label vectors where none are asked for
 STEPS = 20  # of the metric that a training takes, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
-LARGEST = 2**32  # bytes that training may need
+LARGEST = 4 * 10**9  # bytes that training may need
 
 _INDEXES: WeakKeyDictionary[Any, tuple[Any, NeighbourIndex]] = WeakKeyDictionary()
 _MAKING = Lock()

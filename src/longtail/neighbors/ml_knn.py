@@ -23,7 +23,7 @@ from longtail.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, s
 from longtail.neighbors._posterior_kernels import best_posteriors, count_votes, posteriors_from
 from longtail.voting import THRESHOLD, THRESHOLDS, VoteExplanation, choose_voting
 
-TABLE_BYTES = 2**32  # bound on the tables of counts
+TABLE_BYTES = 4 * 10**9  # bound on the tables of counts
 
 
 @dataclass(frozen=True)
