@@ -81,7 +81,7 @@ def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int, decod
     Traceback (most recent call last):
         ...
     longtail.errors.ParameterError: Networks of 4096 hidden units for 100000 features and 600000
-    labels would take 47 GB in training; take hidden=256 or fewer features and labels.
+    labels would take 51 GB in training; take hidden=256 or fewer features and labels.
     """
     sizes = [1 << power for power in range((hidden - 1).bit_length())]
     needed = network_bytes(n_features, n_labels, hidden, n_bits, decoder)
