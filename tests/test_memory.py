@@ -33,6 +33,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("method", [name for name in methods() if name not in REFUSED])
 def test_peak_memory_is_far_below_a_dense_matrix(method):
+    if method == "dbpc":
+        pytest.importorskip("torch")
     found = peaks(method, SETTINGS.get(method, {}))
     if found["fit"] is None:
         pytest.skip("the system does not tell how much memory is held")
