@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 0.05  # minutes that a method of `all_compared` may take by its own account
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +19,17 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no benchmark sets at {folder}; set LONGTAIL_DATA to a folder that has them")
     return folder
+
+
+@pytest.fixture(scope="session")
+def all_compared(tmp_path_factory) -> tuple[Any, Path]:
+    """What `compare --methods all` says of tiny data, and its page."""
+    from longtail.data import make_longtail, save
+    from tests.cli.conftest import call
+
+    folder = tmp_path_factory.mktemp("all")
+    save(make_longtail(150, 60, 12, labels_per_sample=2, random_state=0), folder / "data.txt")
+    words = ["compare", folder / "data.txt", "-m", "all", "--time-limit", LIMIT, "-q"]
+    outcome = call(*words, "--json", "--report", folder / "out.html")
+    assert outcome.code == 0
+    return outcome.json, folder / "out.html"

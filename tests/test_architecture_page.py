@@ -4,66 +4,135 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import types
 
 import pytest
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import longtail
 from tests import test_contract
+from tests.cli.files import write_features
 from tests.conftest import ROOT
 from tests.test_contract import names_of
 
 CODE = re.search(
     r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), flags=re.S
 ).group(1)
+PLACE = re.match(r"# src/longtail/(\w+)/(\w+)\.py\n", CODE).groups()
 MODULE = "example_of_the_page"
 
 
-@pytest.fixture(scope="module")
-def example():
-    assert len(CODE.splitlines()) < 60
-    module = types.ModuleType(MODULE)
-    sys.modules[MODULE] = module
+def _example():
+    module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(compile(CODE, "architecture.md", "exec"), vars(module))
     return module.LogisticOneVsRest(C=10.0)
 
 
+EXAMPLE = _example()
+
+
 @pytest.fixture
-def classifier(example):
-    return clone(example)
+def classifier():
+    return clone(EXAMPLE)
 
 
 small = test_contract.small
+shared = test_contract.shared
+
+
+def python(script, *words, folder):
+    """Run a script in a new process that can import what is in a folder, and the tests."""
+    places = [str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))},
+    )
+
+
+def test_it_is_short():
+    assert len(CODE.splitlines()) < 60
+
+
+@parametrize_with_checks([EXAMPLE])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
 
 
 class TestExample(test_contract.TestContract):
     """All tests of the contract, for the page's method."""
 
     def test_saved_model_predicts_the_same_in_a_new_process(self, classifier, small, tmp_path):
-        """As there, but a method that is not in the library has to be imported first."""
+        """As there, but trained in one new process and used in another, each of which imports the
+        method first."""
         X, Y = small
-        classifier.fit(X, names_of(Y)).save(tmp_path / "model")
         (tmp_path / f"{MODULE}.py").write_text(CODE)
-        script = (
-            f"import sys, longtail, {MODULE}\n"
-            "model = longtail.load(sys.argv[1])\n"
-            f"print(model.explain({X[0].tolist()}, 'sea').score.hex())"
+        given = f"X, Y = {X.tolist()}, {names_of(Y)}\n"
+        trained = python(
+            f"import sys, {MODULE}\n{given}"
+            f"{MODULE}.LogisticOneVsRest(C=10.0).fit(X, Y).save(sys.argv[1])",
+            tmp_path / "model",
+            folder=tmp_path,
         )
-        there = subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path / "model")],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
-        ).stdout
-        assert there.strip() == classifier.explain(X[0], "sea").score.hex()
-        assert longtail.load(tmp_path / "model").predict(X) == classifier.predict(X)
+        assert (trained.returncode, trained.stderr) == (0, "")
+        use = (
+            f"import sys, longtail\n{given}model = longtail.load(sys.argv[1])\n"
+            "print(model.predict(X), [v.hex() for v in model.predict_topk(X, 3).data.tolist()])"
+        )
+        there = python(f"import {MODULE}\n{use}", tmp_path / "model", folder=tmp_path)
+        classifier.fit(X, names_of(Y))
+        scores = [v.hex() for v in classifier.predict_topk(X, 3).data.tolist()]
+        assert there.stdout == f"{classifier.predict(X)} {scores}\n"
+        refused = python(use, tmp_path / "model", folder=tmp_path)
+        assert refused.returncode == 1
+        assert f"ModelError: {tmp_path / 'model'}" in refused.stderr
+        assert MODULE in refused.stderr
 
-    def _be_killed(self, classifier, folder):
-        """The fork server does not know the page's method; that its checkpoints serve after an
-        interruption is tested all the same."""
-        data = test_contract.trainings.problem()
-        classifier.fit(data.X, data.Y, checkpoint=folder)
+    def _be_killed(self, classifier, folder, tmp_path):
+        """As there, in a process that imports the page's method."""
+        if os.name == "nt":
+            return
+        (tmp_path / f"{MODULE}.py").write_text(CODE)
+        killed = python(
+            f"import sys, pathlib, {MODULE}\nfrom tests import trainings\n"
+            f"model = {MODULE}.LogisticOneVsRest(**{classifier.get_params()})\n"
+            "trainings.train_and_die(model, pathlib.Path(sys.argv[1]))",
+            folder,
+            folder=tmp_path,
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert test_contract.trainings.has_pieces(folder)
+
+
+def test_a_file_in_a_wing_is_all_it_takes(tmp_path):
+    """The command line lists it, trains it and uses the model; the shared tests run it."""
+    wing, name = PLACE
+    (tmp_path / "wing").mkdir()
+    (tmp_path / "wing" / f"{name}.py").write_text(CODE)
+    write_features(tmp_path / "train.txt", tmp_path / "test.txt")
+    script = (
+        f"import sys, longtail.{wing}\n"
+        f"longtail.{wing}.__path__.append(sys.argv[1] + '/wing')\n"
+        "from tests.cli.conftest import call\n"
+        "from tests.instances import instances\n"
+        "assert 'logistic' in [each.method for each in instances()]\n"
+        "data, test, model = (sys.argv[1] + '/' + x for x in ('train.txt', 'test.txt', 'model'))\n"
+        "assert 'logistic' in call('methods').out\n"
+        "for words in (('train', data, '-m', 'logistic', '--set', 'C=5', '--to', model),\n"
+        "              ('evaluate', model, test), ('predict', model, test)):\n"
+        "    outcome = call(*words)\n"
+        "    assert outcome.code == 0, outcome\n"
+        "print(call('inspect', model).out)"
+    )
+    done = python(script, tmp_path, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "logistic (LogisticOneVsRest)" in done.stdout
+    saved = (tmp_path / "model" / "model.json").read_text()
+    assert f"longtail.{wing}.{name}.LogisticOneVsRest" in saved
+    assert "logistic" not in longtail.methods.methods()

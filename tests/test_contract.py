@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import polars as pl
@@ -25,6 +27,8 @@ from longtail.data import RowScaler, make_longtail
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from longtail.labels import inverse_propensities
 from tests import trainings
+from tests.cli.conftest import call
+from tests.cli.files import write_docs
 from tests.instances import instances
 
 NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
@@ -60,6 +64,63 @@ def classifier(request):
 
 def names_of(Y):
     return [tuple(NAMES[j] for j in np.flatnonzero(row)) for row in Y]
+
+
+BLOCKS = {
+    "codes._bits.BLOCK_BYTES": 2**14,
+    "codes._regression.BLOCK_ROWS": 64,
+    "joint._conditional_classifier.MOST_ROWS": 64,
+    "joint._support.BLOCK_BYTES": 2**14,
+    "mixtures.decoding.BLOCK": 64,
+    "mixtures.em.BLOCK_BYTES": 2**14,
+    "mixtures.targets.BLOCK": 64,
+    "neighbors._search.BLOCK_ROWS": 64,
+    "pairs.similarity.BLOCK": 64,
+    "prototypes.clusters.ROWS": 64,
+    "prototypes.training.ROWS": 64,
+    "voting.classifier.BLOCK_ROWS": 64,
+}
+"""What is done in one piece, so small that 300 points are several, for threads to share."""
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """How many pieces of work each pool of threads got."""
+    for name, size in BLOCKS.items():
+        monkeypatch.setattr(f"longtail.{name}", size)
+    pieces, submit = Counter(), ThreadPoolExecutor.submit
+
+    def counted(pool, *words, **more):
+        pieces[id(pool)] += 1
+        return submit(pool, *words, **more)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    return pieces
+
+
+def files_of(model, folder):
+    """Every file of the saved model; how many threads it used is set aside."""
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=None)
+    model.save(folder)
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refuses_flipped_bytes(folder):
+    """Whether a model is refused with any of some bytes of any of its files altered."""
+    longtail.load(folder)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert len(files) >= 2
+    for path in files:
+        good = path.read_bytes()
+        for position in {*range(8), *np.linspace(0, len(good) - 1, 24).astype(int).tolist()}:
+            for bit in (0x01, 0x20):
+                flipped = bytes([good[position] ^ bit])
+                path.write_bytes(good[:position] + flipped + good[position + 1 :])
+                with pytest.raises(ModelError):
+                    longtail.load(folder)
+        path.write_bytes(good)
+    longtail.load(folder)
 
 
 class Nonsense:
@@ -259,18 +320,7 @@ class TestContract:
     def test_a_flipped_byte_in_any_file_of_the_model_is_refused(self, classifier, small, tmp_path):
         X, Y = small
         classifier.fit(X, names_of(Y)).save(tmp_path / "model")
-        longtail.load(tmp_path / "model")
-        files = sorted(path for path in (tmp_path / "model").rglob("*") if path.is_file())
-        assert files
-        for path in files:
-            good = path.read_bytes()
-            for position in (0, len(good) // 3, len(good) // 2, len(good) - 1):
-                flipped = bytes([good[position] ^ 0x20])
-                path.write_bytes(good[:position] + flipped + good[position + 1 :])
-                with pytest.raises(ModelError):
-                    longtail.load(tmp_path / "model")
-            path.write_bytes(good)
-        longtail.load(tmp_path / "model")
+        refuses_flipped_bytes(tmp_path / "model")
 
     def test_odd_label_matrices(self, classifier, small):
         """No positive, all positive, doubled columns, rows without labels, empty rows."""
@@ -286,15 +336,20 @@ class TestContract:
         one = clone(classifier).fit(X, Y[:, :1])
         assert one.predict(X).shape == (60, 1)
 
-    def test_threads_do_not_change_the_model(self, classifier, small, tmp_path):
+    def test_threads_do_not_change_the_model(self, classifier, shared, tmp_path):
         if "n_jobs" not in classifier.get_params():
             pytest.skip("no threads to set")
         data = make_longtail(300, 200, 50, random_state=0)
         one = clone(classifier).set_params(n_jobs=1).fit(data.X, data.Y)
+        first, sets = one.predict_topk(data.X, 5), one.predict(data.X)
+        shared.clear()
         two = clone(classifier).set_params(n_jobs=2).fit(data.X, data.Y)
-        first, second = one.predict_topk(data.X, 5), two.predict_topk(data.X, 5)
+        second = two.predict_topk(data.X, 5)
+        assert max(shared.values(), default=0) >= 2, "there was nothing for a second thread to do"
         assert np.array_equal(first.indices, second.indices)
         assert np.array_equal(first.data, second.data)
+        assert (sets != two.predict(data.X)).nnz == 0
+        assert files_of(one, tmp_path / "one") == files_of(two, tmp_path / "two")
 
     def test_saved_model_predicts_the_same_in_a_new_process(self, classifier, small, tmp_path):
         X, Y = small
@@ -336,34 +391,33 @@ class TestContract:
         undisturbed.fit(data.X, data.Y, progress=lambda *report: whole.append(report))
         with pytest.raises(StopError):  # with nothing in the folder it would train to the end
             classifier.fit(data.X, data.Y, checkpoint=folder, progress=stop)
-        self._goes_on(classifier, folder, undisturbed, len(whole))
+        wanted = files_of(undisturbed, tmp_path / "undisturbed")
+        self._goes_on(classifier, folder, len(whole))
+        assert files_of(classifier, tmp_path / "interrupted") == wanted
         killed = clone(classifier)
-        self._be_killed(killed, tmp_path / "k")
-        self._goes_on(killed, tmp_path / "k", undisturbed, len(whole))
+        self._be_killed(killed, tmp_path / "k", tmp_path)
+        self._goes_on(killed, tmp_path / "k", len(whole))
+        assert files_of(killed, tmp_path / "killed") == wanted
 
-    def _be_killed(self, classifier, folder):
+    def _be_killed(self, classifier, folder, tmp_path):
         """Train in a process that SIGKILL ends once a piece is finished."""
         if os.name == "nt":
             return
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.trainings"])
+        context.set_forkserver_preload(["tests.trainings", "tests.peaks"])
         training = context.Process(target=trainings.train_and_die, args=(classifier, folder))
         training.start()
         training.join()
         assert training.exitcode == -signal.SIGKILL
         assert trainings.has_pieces(folder)
 
-    def _goes_on(self, classifier, folder, undisturbed, n_reports):
-        """The same call again uses what was finished, and gives the model of one that never
-        stopped."""
+    def _goes_on(self, classifier, folder, n_reports):
+        """The same call again uses what was finished."""
         data, rest = trainings.problem(), []
         classifier.fit(
             data.X, data.Y, checkpoint=folder, progress=lambda *report: rest.append(report)
         )
         assert len(rest) < n_reports  # the finished piece was not done again
-        first, second = (model.predict_topk(data.X, 5) for model in (undisturbed, classifier))
-        assert np.array_equal(first.indices, second.indices)
-        assert np.array_equal(first.data, second.data)
 
     def test_works_in_pipelines_and_grid_searches(self, classifier, small):
         X, Y = small
@@ -470,3 +524,10 @@ class TestContract:
             classifier.predict(small[0])
         with pytest.raises(NotFittedError):
             classifier.save("nowhere")
+
+
+def test_a_flipped_byte_in_what_train_saves_is_refused(tmp_path):
+    write_docs(tmp_path / "train.jsonl", tmp_path / "test.jsonl")
+    assert call("train", tmp_path / "train.jsonl", "--to", tmp_path / "tagger", "-q").code == 0
+    assert isinstance(longtail.load(tmp_path / "tagger"), longtail.Tagger)
+    refuses_flipped_bytes(tmp_path / "tagger")

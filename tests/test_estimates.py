@@ -40,6 +40,15 @@ class TestEveryClassifier:
         assert estimate.seconds > 0
         assert str(estimate).startswith("about ")
 
+    def test_gives_an_account_of_its_own(self, classifier, monkeypatch):
+        """Not the guess for methods that say nothing."""
+
+        def guess(X, Y):
+            raise AssertionError(f"{classifier.method} gives no account of itself")
+
+        monkeypatch.setattr("longtail.base.unknown", guess)
+        assert classifier.estimate(*data()).reason
+
     def test_takes_whatever_fit_takes(self, classifier):
         X, Y = data()
         names = [[f"label {j}" for j in row.indices] for row in Y]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
+from functools import cache
 
 import pytest
 
-from longtail.methods import WINGS
+import longtail
+from longtail.methods import WINGS, methods
 from tests.conftest import ROOT
 
 SOURCE = ROOT / "src" / "longtail"
@@ -68,13 +72,79 @@ def test_files_say_what_they_are_for_and_are_of_a_size_to_read():
         assert len(text.splitlines()) <= LARGEST, path
 
 
+PARTS = {
+    path.stem
+    for path in SOURCE.iterdir()
+    if not path.name.startswith("_") and path.suffix in ("", ".py")
+}
+
+
 def test_the_page_shows_every_part():
     page = (ROOT / "docs" / "architecture.md").read_text()
     shown = set(re.findall(r"`([a-z_]+)(?:/|\.py)`", page))
-    parts = {
-        path.stem
-        for path in SOURCE.iterdir()
-        if not path.name.startswith("_") and path.suffix in ("", ".py")
-    }
-    assert parts - shown == set()
+    assert PARTS - shown == set()
     assert set(WINGS) <= shown
+
+
+def test_every_part_is_there_after_the_import():
+    script = (
+        "import sys, longtail\n"
+        "for part in sys.argv[1:]:\n"
+        "    assert getattr(longtail, part).__name__ == f'longtail.{part}', part\n"
+        "    assert part in dir(longtail), part\n"
+    )
+    subprocess.run([sys.executable, "-c", script, *sorted(PARTS)], check=True)
+
+
+def test_every_name_of_longtail_is_there_and_known_to_type_checkers():
+    for name in longtail.__all__:
+        assert getattr(longtail, name) is not None
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {alias.name for line in block.body for alias in line.names}
+    assert told == set(longtail.__all__) - {"__version__"}
+
+
+def test_the_methods_of_all_papers_are_exported():
+    """The first of each wing that has a paper of its own."""
+    own = {"rbf", "cbm", "mrb", "dbpc", "proxml"}
+    assert {methods()[name].estimator.__name__ for name in own} <= set(longtail.__all__)
+
+
+NAMED_TUPLES = {"_asdict", "_fields", "_replace"}  # public, as Python documents them
+
+
+def private_uses(path):
+    """Private attributes of other objects that this file's part does not define itself; a wing's
+    classifiers have those of their base as well."""
+    parts = {_part(path), *(("base.py",) if _part(path) in WINGS else ())}
+    own = set().union(NAMED_TUPLES, *(_defined(each) for each in FILES if _part(each) in parts))
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and re.match(r"_[a-z]", node.attr):
+            mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            mine |= ast.unparse(node.value) == "super()"
+            if not mine and node.attr not in own:
+                found.append((node.lineno, ast.unparse(node)))
+    return found
+
+
+def _part(path):
+    return path.relative_to(SOURCE).parts[0]
+
+
+@cache
+def _defined(path):
+    """Names with an underscore that a file defines: functions, attributes, classes, values."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return names
+
+
+def test_no_part_calls_what_is_private_to_another():
+    found = {str(path): private_uses(path) for path in FILES}
+    assert {path: lines for path, lines in found.items() if lines} == {}

@@ -143,9 +143,13 @@ def test_public_functions_speak_the_same_language():
                 assert not strange & set(inspect.signature(public).parameters), name
 
 
+NOT_USE = {"__init__", "_check_parameters", "_estimate", "_estimate_of", "_needed"}
+"""Functions that store a parameter, check it, or say what it will cost."""
+
+
 def names_read(cls):
-    """Attributes of itself that a class reads where it does not merely store or check them, and
-    what is read of settings that it hands on whole."""
+    """Attributes of itself that a class reads where it does not merely store or check them, or say
+    what they will cost, and what is read of settings that it hands on whole."""
     read, hands_on = set(), False
     for base in cls.__mro__:
         if not base.__module__.startswith("longtail"):
@@ -155,7 +159,7 @@ def names_read(cls):
         for function in own.body:
             if not isinstance(function, ast.FunctionDef):
                 continue
-            if function.name in ("__init__", "_check_parameters"):
+            if function.name in NOT_USE:
                 continue
             read |= {word for thing, word in _reads(function) if thing == "self"}
             hands_on |= "Settings(**self.get_params" in ast.unparse(function)

@@ -13,14 +13,14 @@ from longtail.errors import ParameterError
 def check_positive(**values: Any) -> None:
     """Refuse parameters that are not positive, finite numbers."""
     for name, value in values.items():
-        if not (_is_number(value) and 0 < value < math.inf):
+        if not (is_number(value) and 0 < value < math.inf):
             raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
 
 
 def check_not_negative(**values: Any) -> None:
     """Refuse parameters that are not finite numbers from zero on."""
     for name, value in values.items():
-        if not (_is_number(value) and 0 <= value < math.inf):
+        if not (is_number(value) and 0 <= value < math.inf):
             raise ParameterError(f"{name} must be zero or a positive number, not {value!r}.")
 
 
@@ -34,7 +34,7 @@ def check_count(**values: Any) -> None:
 def check_share(**values: Any) -> None:
     """Refuse parameters that are not shares between 0 and 1."""
     for name, value in values.items():
-        if not (_is_number(value) and 0 < value < 1):
+        if not (is_number(value) and 0 < value < 1):
             raise ParameterError(f"{name} must be a share between 0 and 1, not {value!r}.")
 
 
@@ -62,5 +62,6 @@ def is_count(value: Any) -> bool:
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= 1)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)

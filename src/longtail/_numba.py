@@ -6,8 +6,11 @@ does not depend on how wide a loop was vectorised, nor on how the work was cut i
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
 """Decorator of every kernel: arrays in, arrays out, callable from threads."""
@@ -17,3 +20,16 @@ unsigned = np.uint64
 
 The caller vouches that they are in range; matrices are checked before they reach a kernel.
 """
+
+
+def read_only(array: NDArray[Any], kind: Any = None) -> NDArray[Any]:
+    """The same memory where possible, in one form, so that the kernels are compiled once.
+
+    Examples
+    --------
+    >>> read_only(np.arange(3), np.float64).flags.writeable
+    False
+    """
+    view = np.ascontiguousarray(array, dtype=kind).view()
+    view.flags.writeable = False
+    return view

@@ -117,6 +117,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     # ---- what a user calls -------------------------------------------------------------------
 
+    def check_parameters(self) -> None:
+        """Refuse, with `ParameterError`, parameters that make no sense; `fit` begins with it."""
+        self._check_parameters()
+
     def fit(
         self,
         X: Any,

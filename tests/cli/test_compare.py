@@ -223,6 +223,23 @@ class TestMethods:
         found = call("compare", files / "features", "-m", "all", "--json", "-q").json
         assert [result["name"] for result in found["results"]] == ["br", "dismec"]
 
+    def test_really_all(self, all_compared):
+        """Every method there is has figures, or the reason why not."""
+        found, page = all_compared
+        assert [result["name"] for result in found["results"]] == list(longtail.methods.methods())
+        text = page.read_text("utf-8")
+        figures = text.partition("<h2>Left out</h2>")[0]
+        for result in found["results"]:
+            if result["failure"] is None:
+                assert result["metrics"]["P@1"] > 0, result["name"]
+                assert result["train_seconds"] > 0
+                assert result["bytes"] > 0
+                assert f'<th scope="row">{result["name"]}</th>' in figures
+            else:
+                assert result["metrics"] is None
+                assert re.match(r"Not tried: it takes about .*, and the limit", result["failure"])
+        assert sum(result["failure"] is None for result in found["results"]) > 20
+
     def test_all_that_fit(self, call, files, monkeypatch):
         """Methods that would need too much are not tried, and their rows say why."""
         known = {name: longtail.methods.methods()[name] for name in ("br", "dismec")}

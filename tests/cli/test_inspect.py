@@ -1,8 +1,13 @@
-"""`longtail inspect` on models of every kind of weights."""
+"""`longtail inspect`: what it measures and recommends, and models of every kind of weights."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+import longtail
+from longtail.data import Dataset, load, save
 
 
 @pytest.mark.parametrize("method", ["mrb", "logtree"])
@@ -11,3 +16,37 @@ def test_models_whose_weights_are_no_sparse_matrix(method, files, tmp_path, call
     assert call("train", files / "train.jsonl", "--method", method, "--to", folder, "-q").code == 0
     assert call("inspect", folder, "--json").json["weights"] > 0
     assert call("inspect", folder).code == 0
+
+
+FACTS = {
+    "What decides": (
+        "Points", "Features", "Labels", "Labels a point", "Points a label", "Distinct label sets",
+        "Exclusivity",
+    ),
+    "Measured too, but no rule asks": (
+        "Labels with fewer than 10 points", "Algebraic connectivity",
+    ),
+}  # fmt: skip
+
+
+def test_every_fact_is_shown_with_the_recommendation(files, call):
+    shown = call("inspect", files / "train.jsonl").out
+    advice = longtail.recommend(load(files / "train.jsonl").texts, load(files / "train.jsonl").Y)
+    words = advice.facts.in_words()
+    for title, names in FACTS.items():
+        table = shown.partition(f"{title}\n")[2].partition("\n\n")[0]
+        for name in names:
+            assert re.search(rf"{re.escape(name)} +{re.escape(words[name][:30])}", table), name
+    assert sorted(words) == sorted(sum(FACTS.values(), ()))
+    assert f"Recommended: {advice.method}\n" in shown
+    assert re.search(r"Training would take about \S+ [MG]B and ", shown)
+    for one in advice.alternatives:
+        assert re.search(rf"or {one.method} [^(]*\(\S+ [MG]B, ", " ".join(shown.split()))
+
+
+def test_why_there_is_no_recommendation_is_said(call, tmp_path):
+    save(Dataset([[1.0], [2.0]], [(), ()], label_names=["sea"]), tmp_path / "data.txt")
+    why = "There is no point with a label, so there is no method to recommend."
+    assert why in call("inspect", tmp_path / "data.txt").out
+    found = call("inspect", tmp_path / "data.txt", "--json").json["recommendation"]
+    assert found == {"method": None, "reasons": [why]}

@@ -91,7 +91,7 @@ class TestMemory:
     def test_what_is_refused_is_what_is_estimated(self):
         data = make_longtail(200, 300, 100, random_state=0)
         for method in (OVA, MSVM, OVO):
-            need = method().estimate(data.X, data.Y).peak_bytes / 2**30
+            need = method().estimate(data.X, data.Y).peak_bytes / 1e9
             with pytest.raises(InputError, match=f"some {0.0:.1f} GB"):
                 method(memory_limit=need / 2).fit(data.X, data.Y)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +14,7 @@ import longtail
 from longtail.data import RowScaler, load, make_longtail
 from longtail.errors import InputError, ParameterError
 from longtail.methods import methods
-from longtail.recommendation import RULES, DataFacts, measure_facts, recommend
+from longtail.recommendation import DECISIVE, RULES, WORDS, DataFacts, measure_facts, recommend
 from tests.conftest import ROOT
 
 
@@ -155,6 +159,26 @@ class TestRules:
             assert rule.method in methods()
             assert (ROOT / "docs" / rule.page).is_file()
 
+    def test_ask_for_the_facts_that_are_said_to_decide(self):
+        asked = set()
+
+        class Watched:
+            def __init__(self, facts):
+                self._facts = facts
+
+            def __getattr__(self, name):
+                asked.add("label_sets" if name == "points_per_set" else name)
+                return getattr(self._facts, name)
+
+        for one_class, text in itertools.product((True, False), repeat=2):
+            facts = DataFacts(2000, 10, 120, text, False, one_class, 1.0, 2.0, 0.5, 90, 0.95, 0.1)
+            many = replace(facts, labels=600)
+            for rule, seen in itertools.product(RULES, (facts, many)):
+                rule.suits(Watched(seen))
+                rule.leads(Watched(seen))
+        assert asked == DECISIVE
+        assert set().union(*WORDS.values()) == {field.name for field in fields(DataFacts)}
+
     def test_one_always_leads(self):
         for one_class in (True, False):
             for text in (True, False):
@@ -164,7 +188,25 @@ class TestRules:
                 assert any(rule.suits(facts) and rule.leads(facts) for rule in RULES)
 
 
-def test_the_page_has_every_method():
-    page = (ROOT / "docs" / "which-method.md").read_text("utf-8")
-    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| `")]
-    assert sorted(rows) == sorted(f"`{name}`" for name in methods())
+class TestPage:
+    """`docs/which-method.md` has the rules, word by word, and all methods."""
+
+    @staticmethod
+    def rows(*, below):
+        page = (ROOT / "docs" / "which-method.md").read_text("utf-8")
+        section = page.partition(below)[2].partition("\n## ")[0]
+        lines = [line for line in section.splitlines() if line.startswith("| `")]
+        return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+    def test_has_the_rules(self):
+        shown = self.rows(below="# Which method?")
+        assert [row[:4] for row in shown] == [
+            [f"`{rule.method}`", rule.data, rule.first, ", ".join(f"`{w}`" for w in rule.wants)]
+            for rule in RULES
+        ]
+        linked = [re.search(r"\]\(([\w-]+\.md)", row[4]).group(1) for row in shown]
+        assert linked == [rule.page for rule in RULES]
+
+    def test_has_every_method(self):
+        shown = self.rows(below="## All methods")
+        assert sorted(row[0] for row in shown) == sorted(f"`{name}`" for name in methods())

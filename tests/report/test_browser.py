@@ -103,6 +103,22 @@ def test_plots_are_there_and_nothing_is_fetched(driver, report, width, dark):
     assert driver.execute_script(across) <= width  # only tables scroll sideways
 
 
+def test_all_methods_on_one_page(driver, all_compared):
+    """As `compare --methods all` writes it: every method is in a table, and in the plots."""
+    found, page = all_compared
+    asked, said = opened(driver, page)
+    assert said == []
+    assert all(url == page.as_uri() or url.startswith("data:") for url in asked)
+    assert len(boxes(driver, "svg")) == PLOTS
+    rows = "return Array.from(document.querySelectorAll('tbody th'), each => each.textContent)"
+    named = set(driver.execute_script(rows))
+    drawn = "return Array.from(document.querySelectorAll('svg text'), each => each.textContent)"
+    words = " ".join(driver.execute_script(drawn))
+    for result in found["results"]:
+        assert result["name"] in named
+        assert result["failure"] is not None or result["name"] in words
+
+
 def test_text_of_plots_is_inside_them(driver, report):
     opened(driver, report)
     for number, (x, y, wide, high) in enumerate(boxes(driver, "svg")):

@@ -78,7 +78,6 @@ def _inspect_data(
 ) -> None:
     from longtail.cli._output import console, print_json
     from longtail.labels import tail_statistics
-    from longtail.recommendation import Recommendation
     from longtail.report import describe_graph, facts_table, hubs_table, tail_table
 
     sizes = _sizes(data)
@@ -93,7 +92,7 @@ def _inspect_data(
                 **sizes,
                 "tail": tail.to_dict(),
                 "graph": None if graph is None else graph.to_dict(),
-                "recommendation": advice.to_dict() if isinstance(advice, Recommendation) else None,
+                "recommendation": _as_plain_values(advice),
             }
         )
         return
@@ -114,11 +113,11 @@ def _inspect_data(
             screen.print()
             screen.print(hubs_table(graph, "Hubs: labels that occur with the most others"))
 
-    if isinstance(advice, Recommendation):
-        _print_recommendation(advice, screen)
-    elif advice is not None:
+    if isinstance(advice, str):
         screen.print()
         screen.print(advice)
+    elif advice is not None:
+        _print_recommendation(advice, screen)
 
 
 def _recommended(data: Dataset) -> Recommendation | str:
@@ -135,18 +134,26 @@ def _recommended(data: Dataset) -> Recommendation | str:
         return str(error)
 
 
+def _as_plain_values(advice: Recommendation | str | None) -> dict[str, Any] | None:
+    """A recommendation; or why there is none, as its only reason."""
+    if isinstance(advice, str):
+        return {"method": None, "reasons": [advice]}
+    return None if advice is None else advice.to_dict()
+
+
 def _print_recommendation(advice: Recommendation, screen: Any) -> None:
     from longtail.cli._output import indented
     from longtail.estimates import size_in_words, time_in_words
+    from longtail.recommendation import DECISIVE, WORDS
     from longtail.report import facts_table
 
-    words = {
-        name: value
-        for name, value in advice.facts.in_words().items()
-        if name in ("Exclusivity", "Labels a point", "Distinct label sets")
-    }
-    screen.print()
-    screen.print(facts_table(words, "What decides"))
+    decide: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name, value in advice.facts.in_words().items():
+        (others if DECISIVE.isdisjoint(WORDS[name]) else decide)[name] = value
+    for facts, title in ((decide, "What decides"), (others, "Measured too, but no rule asks")):
+        screen.print()
+        screen.print(facts_table(facts, title))
     screen.print()
     screen.print(f"Recommended: {advice.method}")
     for reason in advice.reasons:

@@ -120,7 +120,7 @@ def train(
     if "n_jobs" in chosen.parameters:
         parameters.setdefault("n_jobs", jobs)
     classifier = chosen.estimator(**parameters)
-    classifier._check_parameters()
+    classifier.check_parameters()
     options = FeatureOptions(
         analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
     )

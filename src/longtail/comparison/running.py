@@ -168,7 +168,7 @@ def named_classifiers(
             )
         if n_jobs is not None and classifier.get_params(deep=False).get("n_jobs", 0) is None:
             classifier = clone(classifier).set_params(n_jobs=n_jobs)
-        classifier._check_parameters()
+        classifier.check_parameters()
         found[name] = classifier
     return found
 

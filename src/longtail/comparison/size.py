@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from longtail import store
 from longtail.base import ExtremeClassifier
 
 _OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
@@ -44,7 +45,7 @@ def count_parameters(model: ExtremeClassifier) -> int:
     30
     """
     aside = _OF_EVERY_CLASSIFIER | _RECORDS | set(model.kept_data)
-    learned = model._to_state()["learned"]
+    learned = (store.state_of(model) or {})["learned"]
     return sum(_numbers(value) for name, value in learned.items() if name not in aside)
 
 
@@ -59,7 +60,5 @@ def _numbers(value: Any) -> int:
         return sum(map(_numbers, value))
     if isinstance(value, ExtremeClassifier):
         return count_parameters(value)
-    if hasattr(value, "_to_state"):
-        state = value._to_state()
-        return _numbers({name: each for name, each in state.items() if name != "parameters"})
-    return 0
+    state = store.state_of(value) or {}
+    return _numbers({name: each for name, each in state.items() if name != "parameters"})

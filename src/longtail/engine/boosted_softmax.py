@@ -166,8 +166,8 @@ def boosting_bytes(
     Examples
     --------
     >>> need = boosting_bytes(31_000, 4_100, 120, growth=Growth(), n_trees=100, threads=2)
-    >>> f"{need / 2**30:.1f} GB"
-    '2.1 GB'
+    >>> f"{need / 1e9:.1f} GB"
+    '2.3 GB'
     """
     width = _classes_at_a_time(n_points, n_classes)
     growing = 72.0 * n_points * width + 16.0 * growth.leaves * n_columns * growth.max_bins

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._numba import read_only
 from longtail._sparse import as_csr
 from longtail.engine._predict_kernels import above_rows, topk_rows
 from longtail.engine.executor import run_threads, thread_count
@@ -175,9 +176,9 @@ class LinearIndex:
         biases = np.zeros(weights.shape[1])
         biases[weights.indices[span]] = self.bias * weights.data[span].astype(np.float64)
         return (
-            _read_only(weights.indptr, np.int64),
-            _read_only(weights.indices, weights.indices.dtype),
-            _read_only(weights.data, kind),
+            read_only(weights.indptr, np.int64),
+            read_only(weights.indices, weights.indices.dtype),
+            read_only(weights.data, kind),
             biases,
         )
 
@@ -223,9 +224,9 @@ class LinearIndex:
             X = as_csr(X)
         kind = X.data.dtype if X.data.dtype in _FLOATS else np.float64
         return (
-            _read_only(X.indptr, np.int64),
-            _read_only(X.indices, np.int32),
-            _read_only(X.data, kind),
+            read_only(X.indptr, np.int64),
+            read_only(X.indices, np.int32),
+            read_only(X.data, kind),
         )
 
 
@@ -330,13 +331,6 @@ def _index(weights: sp.csr_array, bias: float) -> LinearIndex:
 
 def _rest(values: NDArray[np.float64]) -> _Rest:
     return _Rest(np.argsort(-values, kind="stable").astype(np.int32), values)
-
-
-def _read_only(array: NDArray[Any], kind: Any) -> NDArray[Any]:
-    """The same memory where possible, in one form, so that the kernels are compiled once."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
-    view.flags.writeable = False
-    return view
 
 
 def _run(

@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_positive, is_number
+from longtail._numba import read_only
 from longtail._run import Run
 from longtail._sparse import as_csr
 from longtail.engine._ridge_block import (
@@ -197,11 +199,9 @@ def ridge_values(X: sp.csr_array, weights: NDArray[Any], *, bias: float = 1.0) -
     [[7.0, 1.0]]
     """
     out = np.empty((X.shape[0], weights.shape[1]))
-    frozen = np.ascontiguousarray(weights).view()
-    frozen.flags.writeable = False
     times_rows(
         X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, float(bias),
-        frozen, out,
+        read_only(weights), out,
     )  # fmt: skip
     return out
 
@@ -209,14 +209,12 @@ def ridge_values(X: sp.csr_array, weights: NDArray[Any], *, bias: float = 1.0) -
 def _make_task(
     X: Any, Z: Any, strength: float, bias: float, tol: float, max_iter: int
 ) -> RidgeTask:
-    for name, value in (("strength", strength), ("tol", tol)):
-        if not (_is_number(value) and 0 < value < math.inf):
-            raise ParameterError(f"{name} must be a positive, finite number, not {value!r}.")
-    if not (_is_number(bias) and 0 <= bias < math.inf):
+    check_positive(strength=strength, tol=tol)
+    if not (is_number(bias) and 0 <= bias < math.inf):
         raise ParameterError(
             f"bias must be zero (none) or a positive, finite number, not {bias!r}."
         )
-    if not (_is_number(max_iter) and max_iter >= 1):
+    if not (is_number(max_iter) and max_iter >= 1):
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
     rows = as_csr(X)
     if rows.dtype not in (np.float32, np.float64):
@@ -253,10 +251,6 @@ def _make_task(
         tol=float(tol),
         max_iter=int(max_iter),
     )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _solver(task: RidgeTask, wanted: str | None) -> str:

@@ -24,7 +24,7 @@ from longtail.engine._softmax_kernels import add_transposed, scores_of_rows
 from longtail.engine.rounded import Rounded
 
 DENSE_SHARE = 0.3  # of stored entries, from which on X is multiplied as a dense array
-DENSE_BYTES = 2**30  # beyond which it is not
+DENSE_BYTES = 10**9  # beyond which it is not
 DIAGONAL = 0.01  # share of the diagonal in the preconditioner for many features
 FACTORED = 2000  # features up to which their inner products are decomposed
 

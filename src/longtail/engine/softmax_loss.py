@@ -31,7 +31,7 @@ from longtail.engine.executor import thread_count
 from longtail.engine.rounded import Rounded, Rounder
 
 BLOCK_BYTES = 2**21  # scores of one block: what stays in a cache
-KEPT_BYTES = 2**30  # probabilities of all points that are kept between products
+KEPT_BYTES = 10**9  # probabilities of all points that are kept between products
 CAUTION = 100.0  # points' worth of spread that a class is given on top of its own, far away
 LANES = 8
 LANE_BYTES = 2**28  # sums of all lanes

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_seed
+from longtail._numba import read_only
 from longtail._run import Progress, Run
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.joint._chain_kernels import log_joint, search
-from longtail.joint._conditional_classifier import ConditionalClassifier, read_only
+from longtail.joint._conditional_classifier import ConditionalClassifier
 from longtail.joint._conditionals import (
     Conditionals,
     Task,

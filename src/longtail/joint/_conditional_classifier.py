@@ -164,10 +164,3 @@ class ConditionalClassifier(MarginalClassifier):
             or not isinstance(getattr(self, "empty_sets_", None), bool)
         ):
             raise ModelError("The weights of the model do not fit its labels; it was altered.")
-
-
-def read_only(array: NDArray[Any], kind: Any) -> NDArray[Any]:
-    """The same memory where possible, in one form, so that the kernels are compiled once."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
-    view.flags.writeable = False
-    return view

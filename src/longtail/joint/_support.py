@@ -132,10 +132,10 @@ class SetClassifier(MarginalClassifier):
         self, X: sp.csr_array, sets: sp.csr_array, what: str, remedy: str
     ) -> None:
         need = self._needed(X, sets).peak_bytes
-        if need > self.memory_limit * 2**30:
+        if need > self.memory_limit * 1e9:
             raise InputError(
                 f"The {sets.shape[0]:,} distinct label sets need {what} and some "
-                f"{need / 2**30:.1f} GB of memory, above memory_limit of "
+                f"{need / 1e9:.1f} GB of memory, above memory_limit of "
                 f"{self.memory_limit:g} GB; use a method that does not list label sets, "
                 f"such as br or cbm, {remedy}, or raise memory_limit."
             )

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_seed, is_count
+from longtail._numba import read_only
 from longtail._run import Run
 from longtail.errors import ModelError, ParameterError
-from longtail.joint._conditional_classifier import ConditionalClassifier, read_only
+from longtail.joint._conditional_classifier import ConditionalClassifier
 from longtail.joint._conditionals import Task, check_label_count, fit_conditionals
 from longtail.joint._gibbs_kernels import gibbs
 from longtail.marginal import row_seeds

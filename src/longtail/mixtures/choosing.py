@@ -149,9 +149,9 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
             raise ParameterError(f"folds must be at least 2, not {self.folds}.")
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        largest = self._estimate_of(X, Y, max(map(int, self.sizes)))
-        each = sum(self._estimate_of(X, Y, int(size)).seconds for size in set(self.sizes))
-        tried = each * len(set(self.Cs)) * (self.folds - 1)
+        needs = [self._estimate_of(X, Y, size) for size in sorted(set(map(int, self.sizes)))]
+        largest = max(needs, key=lambda need: need.peak_bytes)  # not that of the most components
+        tried = sum(need.seconds for need in needs) * len(set(self.Cs)) * (self.folds - 1)
         reason = f"the largest of {len(self.sizes) * len(self.Cs)} settings: {largest.reason}"
         return replace(largest.plus(matrix_bytes(X, Y), tried), reason=reason)
 
@@ -163,7 +163,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         if "logistic" not in (self.experts, self._gate_kind):
             strengths = strengths[:1]
         if self.experts == "logistic":
-            check_size(self._estimate(X, Y), self.memory_limit * 2**30)
+            check_size(self._estimate(X, Y), self.memory_limit * 1e9)
         settings = list(itertools.product(sizes, strengths))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)

@@ -257,7 +257,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         n = Y.shape[0]
         size = min(self._wanted()[0], n)
         if self.experts == "logistic":
-            check_size(self._estimate(X, Y), self.memory_limit * 2**30)
+            check_size(self._estimate(X, Y), self.memory_limit * 1e9)
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))

@@ -43,7 +43,7 @@ DIMENSIONS = 256  # coordinates of label vectors where none are asked for
 STEPS = 20  # of the metric that a training takes, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
-LARGEST = 2**32  # bytes that training may need
+LARGEST = 4 * 10**9  # bytes that training may need
 
 _INDEXES: WeakKeyDictionary[Any, tuple[Any, NeighbourIndex]] = WeakKeyDictionary()
 _MAKING = Lock()
@@ -329,7 +329,7 @@ class LMKNN(VotingClassifier):
         if needed > LARGEST:
             raise ParameterError(
                 f"A metric of {self._side(Y.shape[1])} dimensions for {X.shape[0]} points, "
-                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 2**30:.1f} GB; "
+                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 1e9:.1f} GB; "
                 "give a smaller n_dimensions."
             )
 

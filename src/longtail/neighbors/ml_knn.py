@@ -23,7 +23,7 @@ from longtail.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, s
 from longtail.neighbors._posterior_kernels import best_posteriors, count_votes, posteriors_from
 from longtail.voting import THRESHOLD, THRESHOLDS, VoteExplanation, choose_voting
 
-TABLE_BYTES = 2**32  # bound on the tables of counts
+TABLE_BYTES = 4 * 10**9  # bound on the tables of counts
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class MLKNN(LazyClassifier):
         if needed > TABLE_BYTES:
             raise ParameterError(
                 f"The tables of {n_labels} labels and {sizes[-1]} neighbours need "
-                f"{needed / 2**30:.1f} GB; give a smaller n_neighbors."
+                f"{needed / 1e9:.1f} GB; give a smaller n_neighbors."
             )
         self._keep_points(X, Y)
         fold_of = folds_of(n, self.random_state)

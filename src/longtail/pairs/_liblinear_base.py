@@ -72,9 +72,9 @@ class LiblinearClassifier(ExtremeClassifier):
 
     def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
         need = self._estimate(X, Y)
-        if need.peak_bytes > self.memory_limit * 2**30:
+        if need.peak_bytes > self.memory_limit * 1e9:
             raise InputError(
-                f"{type(self).__name__} would need some {need.peak_bytes / 2**30:.1f} GB for "
+                f"{type(self).__name__} would need some {need.peak_bytes / 1e9:.1f} GB for "
                 f"{need.reason}, above memory_limit of {self.memory_limit:g} GB; use a method for "
                 "many classes, such as mrb or dismec, select features, or raise memory_limit."
             )

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_flag
+from longtail._numba import read_only
 from longtail._run import Run
 from longtail._sparse import from_ranked, ranked
 from longtail.base import Explanation
@@ -321,7 +322,7 @@ class OVO(LiblinearClassifier):
             int(STORED * pair_weights(X, of, k)),
             (DUEL * n_pairs + SWEEPS * SWEEP * X.nnz * (k - 1)) / thread_count(self.n_jobs),
             f"the weights of {n_pairs:,} pairs of classes (dense, as scikit-learn keeps them: "
-            f"{dense / 2**30:.1f} GB)",
+            f"{dense / 1e9:.1f} GB)",
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -371,7 +372,7 @@ class OVO(LiblinearClassifier):
         bias = weights[[-1]].toarray().ravel().astype(np.float64)
         arrays = (X.indptr, X.indices, X.data.astype(np.float64))
         model = (weights.indptr, weights.indices, weights.data)
-        duel(*map(_frozen, (*arrays, *model, bias)), scores)  # type: ignore[call-arg]
+        duel(*map(read_only, (*arrays, *model, bias)), scores)  # type: ignore[call-arg]
         return scores
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
@@ -399,9 +400,3 @@ class OVO(LiblinearClassifier):
         super()._check_state()
         k = len(self._present())
         self._check_weights(k * (k - 1) // 2)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

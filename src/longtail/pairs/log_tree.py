@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
+from longtail._numba import read_only
 from longtail._run import Run
 from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
@@ -218,7 +219,7 @@ class LogTree(ExtremeClassifier):
         if self.table_bits > LARGEST_TABLE:
             raise ParameterError(
                 f"table_bits must be at most {LARGEST_TABLE}, not {self.table_bits!r}: the table "
-                f"of weights would take {4 * 2.0**self.table_bits / 2**30:.1f} GB."
+                f"of weights would take {4 * 2.0**self.table_bits / 1e9:.1f} GB."
             )
 
     def _nodes(self, n_classes: int, n_rows: int) -> int:
@@ -308,7 +309,7 @@ class LogTree(ExtremeClassifier):
     def _leaves(self, X: sp.csr_array) -> NDArray[np.int64]:
         """The leaf of each row. O(depth·nnz(X))."""
         rows, leaves = _arrays_of(X), np.empty(X.shape[0], dtype=np.int64)
-        weights, links = _frozen(self.weights_), _frozen(self.links_)
+        weights, links = read_only(self.weights_), read_only(self.links_)
 
         def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
             if not stop[0]:
@@ -336,7 +337,13 @@ class LogTree(ExtremeClassifier):
         labels = np.full((len(leaves), k), -1, dtype=np.int64)
         values = np.full((len(leaves), k), np.nan)
         best_of_leaves(
-            leaves, _frozen(self.links_), *_frozen_structure(counts), shares, totals, labels, values
+            leaves,
+            read_only(self.links_),
+            *_frozen_structure(counts),
+            shares,
+            totals,
+            labels,
+            values,
         )
         return labels, values
 
@@ -393,7 +400,7 @@ class LogTree(ExtremeClassifier):
     ) -> tuple[NDArray[np.float64], float]:
         """A regressor's weights of some features, and its constant."""
         nothing, one = np.empty(0, dtype=np.int32), np.ones(1)
-        shared = (regressor, self.n_features_in_, self.table_bits_, _frozen(self.weights_))
+        shared = (regressor, self.n_features_in_, self.table_bits_, read_only(self.weights_))
         constant = margin(nothing, np.empty(0), 0, 0, *shared)
         with_it = [
             margin(np.array([f], dtype=np.int32), one, 0, 1, *shared) for f in features.tolist()
@@ -440,25 +447,20 @@ def _shares_of(tree: LogTree) -> tuple[NDArray[np.float64], NDArray[np.float64]]
         counts = tree.counts_
         totals = np.asarray(counts.sum(axis=1), dtype=np.float64)
         shares = np.empty(counts.nnz)
-        data = _frozen(counts.data, np.int64)
+        data = read_only(counts.data, np.int64)
         structure = _frozen_structure(counts)
-        smooth(_frozen(tree.links_), *structure, data, totals, counts.shape[1], shares)
+        smooth(read_only(tree.links_), *structure, data, totals, counts.shape[1], shares)
         found = _SHARES[tree] = (counts, (shares, totals))
     return found[1]
 
 
 def _arrays_of(X: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return (
-        _frozen(X.indptr, np.int64), _frozen(X.indices, np.int32), _frozen(X.data, np.float64),
-    )  # fmt: skip
+        read_only(X.indptr, np.int64),
+        read_only(X.indices, np.int32),
+        read_only(X.data, np.float64),
+    )
 
 
 def _frozen_structure(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
-    return _frozen(matrix.indptr, np.int64), _frozen(matrix.indices, np.int32)
-
-
-def _frozen(array: NDArray[Any], kind: Any = None) -> NDArray[Any]:
-    """The same memory where possible, in one form, so that the kernels are compiled once."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
-    view.flags.writeable = False
-    return view
+    return read_only(matrix.indptr, np.int64), read_only(matrix.indices, np.int32)

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count
+from longtail._numba import read_only
 from longtail._sparse import from_ranked
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import InputError, ParameterError
@@ -49,7 +50,7 @@ ABSENT.flags.writeable = False
 
 BLOCK = 128  # documents that a thread takes at a time, whatever the number of threads
 FREQUENT = 100  # a word that more than one in so many documents has is frequent
-TABLE_BYTES = 2**30  # bound on what is kept for postings; larger indexes are reckoned each time
+TABLE_BYTES = 10**9  # bound on what is kept for postings; larger indexes are reckoned each time
 _Arrays = tuple[NDArray[Any], ...]
 
 
@@ -368,16 +369,10 @@ def _by_first_class(members: sp.csr_array) -> NDArray[np.int64]:
 def arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """The arrays of a CSR matrix, not copied where possible, as kernels are compiled for them."""
     return (
-        _read_only(matrix.indptr, np.int64),
-        _read_only(matrix.indices, np.int32),
-        _read_only(matrix.data, np.float64),
+        read_only(matrix.indptr, np.int64),
+        read_only(matrix.indices, np.int32),
+        read_only(matrix.data, np.float64),
     )
-
-
-def _read_only(array: NDArray[Any], kind: Any) -> NDArray[Any]:
-    view = np.ascontiguousarray(array, dtype=kind).view()
-    view.flags.writeable = False
-    return view
 
 
 def _room(counts: sp.csr_array, own: sp.csr_array, indptr: NDArray[np.int64]) -> int:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail import store
+from longtail._numba import read_only
 from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.prototypes._network_kernels import encode_rows
 from longtail.prototypes.codes import packed
@@ -24,7 +25,7 @@ LARGEST = 4096  # hidden units of the paper's networks
 SMALLEST = 64
 CHUNK = 512  # rows that pass a module of the user's own at a time
 COPIES = 3  # of the encoder: the best so far, one to look at points with, one in the making
-MEMORY = 4 * 2**30  # bytes of networks in training beyond which they are refused
+MEMORY = 4 * 10**9  # bytes of networks in training beyond which they are refused
 
 
 def import_torch() -> Any:
@@ -64,7 +65,7 @@ def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int, deco
 
     Examples
     --------
-    >>> network_bytes(5000, 4000, 4096, 128, "layers") / 2**30 < 1
+    >>> network_bytes(5000, 4000, 4096, 128, "layers") / 1e9 < 1
     True
     """
     encoding = (4 + COPIES) * hidden * (n_features + n_bits)
@@ -80,7 +81,7 @@ def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int, decod
     Traceback (most recent call last):
         ...
     longtail.errors.ParameterError: Networks of 4096 hidden units for 100000 features and 600000
-    labels would take 47 GB in training; take hidden=256 or fewer features and labels.
+    labels would take 51 GB in training; take hidden=256 or fewer features and labels.
     """
     sizes = [1 << power for power in range((hidden - 1).bit_length())]
     needed = network_bytes(n_features, n_labels, hidden, n_bits, decoder)
@@ -92,7 +93,7 @@ def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int, decod
         advice = f"hidden={max(fitting)} or " if fitting else ""
         raise ParameterError(
             f"Networks of {hidden} hidden units for {n_features} features and {n_labels} labels "
-            f"would take {needed / 2**30:.0f} GB in training; take {advice}fewer features and "
+            f"would take {needed / 1e9:.0f} GB in training; take {advice}fewer features and "
             "labels."
         )
 
@@ -171,8 +172,7 @@ class Encoder:
         out = np.empty((X.shape[0], self.n_bits), dtype=np.float32)
         encode_rows(
             X.indptr.astype(np.int64), X.indices, X.data, 0, X.shape[0],
-            _frozen(self.tiles), _frozen(self.shifts), _frozen(self.second), _frozen(self.bias),
-            out,
+            *map(read_only, (self.tiles, self.shifts, self.second, self.bias)), out,
         )  # fmt: skip
         return out
 
@@ -275,10 +275,3 @@ class OwnEncoder:
         ):
             raise ModelError("The tensors of the encoder are not what they should be.")
         return cls(tensors, *sizes)  # type: ignore[arg-type]
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory, read-only, so that the kernel is compiled once."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

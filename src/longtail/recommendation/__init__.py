@@ -4,11 +4,13 @@
 """
 
 from longtail.recommendation.choice import Alternative, Recommendation, recommend
-from longtail.recommendation.facts import DataFacts, measure_facts
-from longtail.recommendation.rules import RULES, Rule, Want
+from longtail.recommendation.facts import WORDS, DataFacts, measure_facts
+from longtail.recommendation.rules import DECISIVE, RULES, Rule, Want
 
 __all__ = [
+    "DECISIVE",
     "RULES",
+    "WORDS",
     "Alternative",
     "DataFacts",
     "Recommendation",

@@ -25,6 +25,19 @@ HUBS = 0.05  # share of the labels set aside as hubs to measure exclusivity
 CLUSTER = 10  # labels of a cluster, at most, for that
 DENSE = 0.3  # share of stored values from which on features count as dense
 
+WORDS = {
+    "Points": ("points",),
+    "Features": ("features", "text", "dense"),
+    "Labels": ("labels",),
+    "Labels a point": ("one_class", "labels_per_point"),
+    "Points a label": ("points_per_label",),
+    "Labels with fewer than 10 points": ("tail_share",),
+    "Distinct label sets": ("label_sets",),
+    "Exclusivity": ("exclusivity",),
+    "Algebraic connectivity": ("connectivity",),
+}
+"""What `DataFacts.in_words` calls the facts -> their names."""
+
 
 @dataclass(frozen=True)
 class DataFacts:
@@ -83,19 +96,18 @@ class DataFacts:
     def in_words(self) -> dict[str, str]:
         """The facts as a reader wants them."""
         kind = "words" if self.text else ("dense" if self.dense else "sparse")
-        return {
-            "Points": f"{self.points:,}",
-            "Features": f"{self.features:,}, {kind}",
-            "Labels": f"{self.labels:,}",
-            "Labels a point": "exactly 1" if self.one_class else f"{self.labels_per_point:.2f}",
-            "Points a label": f"{self.points_per_label:g} in the median",
-            "Labels with fewer than 10 points": f"{self.tail_share:.0%}",
-            "Distinct label sets": f"{self.label_sets:,}, {self.points_per_set:.1f} points each",
-            "Exclusivity": _share(self.exclusivity),
-            "Algebraic connectivity": (
-                "not measured" if self.connectivity is None else f"{self.connectivity:.4f}"
-            ),
-        }
+        values = (
+            f"{self.points:,}",
+            f"{self.features:,}, {kind}",
+            f"{self.labels:,}",
+            "exactly 1" if self.one_class else f"{self.labels_per_point:.2f}",
+            f"{self.points_per_label:g} in the median",
+            f"{self.tail_share:.0%}",
+            f"{self.label_sets:,}, {self.points_per_set:.1f} points each",
+            _share(self.exclusivity),
+            "not measured" if self.connectivity is None else f"{self.connectivity:.4f}",
+        )
+        return dict(zip(WORDS, values, strict=True))
 
     def table(self) -> pl.DataFrame:
         """One row a fact."""

@@ -2,7 +2,7 @@
 
 They are asked from top to bottom; the first one whose method fits the machine is the
 recommendation, and later ones are its alternatives. Every rule follows from what the page named by
-`page` measured; `docs/which-method.md` has them as a table.
+`page` measured; `docs/which-method.md` has them as a table, in the words of `data` and `first`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ class Rule:
         Its name at the command line.
     wants : tuple of Want
         What it is good at.
+    data : str
+        The data that it suits, in words.
+    first : str
+        When it comes first where nothing is said of what is wanted, in words.
     suits : callable
         Whether it suits the data, whatever is wanted.
     leads : callable
@@ -42,6 +46,8 @@ class Rule:
 
     method: str
     wants: tuple[Want, ...]
+    data: str
+    first: str
     suits: Callable[[DataFacts], bool]
     leads: Callable[[DataFacts], bool]
     why: Callable[[DataFacts], str]
@@ -55,6 +61,19 @@ SOME_HUNDRED = 500  # labels up to which a mixture is for them
 FEW_LABELS = 150  # up to which label sets are modelled as such by default
 REPEATED = 3.0  # points of a distinct label set, on average, from which on sets can be learned
 EXCLUSIVE = 0.9  # share of the labels in reach of one cluster from which on codes lose little
+ENOUGH_LABELS = 100  # from which on it pays to solve fewer problems than labels
+ENOUGH_POINTS = 1000  # from which on prototypes can be learned
+FEW_ENOUGH = 100_000  # points up to which all of them are looked through for a prediction
+ANY, NEVER = "any", "never"
+
+DECISIVE = frozenset(
+    {"points", "labels", "text", "one_class", "points_per_label", "label_sets", "exclusivity"}
+)
+"""The facts that rules ask for. Others stand in the reasons or go into the estimates, except
+connectivity, which is shown: exclusivity says the same of the clusters that a code would use."""
+
+
+SETS_REPEAT = f"at most {FEW_LABELS} labels in sets that {REPEATED:g} points have on average"
 
 
 def _never(facts: DataFacts) -> bool:
@@ -86,6 +105,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "mrb",
         ("rare",),
+        data="texts of one class each",
+        first=f"{MANY_CLASSES} classes or more, of at most {FEW_POINTS} texts in the median",
         suits=lambda f: f.text and f.one_class,
         leads=_many_rare_classes,
         why=lambda f: (
@@ -99,6 +120,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "msvm",
         ("accuracy",),
+        data=f"one class a point, fewer than {MANY_CLASSES} classes",
+        first="always",
         suits=lambda f: f.one_class and f.labels < MANY_CLASSES,
         leads=lambda f: f.one_class and f.labels < MANY_CLASSES,
         why=lambda f: (
@@ -111,6 +134,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "ova",
         ("accuracy",),
+        data="one class a point",
+        first="always",
         suits=lambda f: f.one_class,
         leads=lambda f: f.one_class,
         why=lambda f: (
@@ -124,6 +149,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "cbm",
         ("sets",),
+        data=f"several labels a point, at most {SOME_HUNDRED} in all",
+        first=SETS_REPEAT,
         suits=lambda f: _several(f) and f.labels <= SOME_HUNDRED,
         leads=_sets_repeat,
         why=lambda f: (
@@ -137,6 +164,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "powerset",
         ("sets",),
+        data=f"several labels a point, {SETS_REPEAT}",
+        first=NEVER,
         suits=_sets_repeat,
         leads=_never,
         why=lambda f: (
@@ -149,6 +178,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "proxml",
         ("ranking", "rare"),
+        data=ANY,
+        first="several labels a point",
         suits=lambda f: True,
         leads=_several,
         why=lambda f: (
@@ -162,6 +193,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dismec",
         ("ranking",),
+        data=ANY,
+        first=NEVER,
         suits=lambda f: True,
         leads=_never,
         why=lambda f: (
@@ -174,7 +207,12 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "rbf",
         ("hamming",),
-        suits=lambda f: _several(f) and f.labels >= 100 and _is_exclusive(f),
+        data=(
+            f"several labels a point, {ENOUGH_LABELS} or more in all, "
+            f"{100 * EXCLUSIVE:.0f} % of them in reach of one cluster a point"
+        ),
+        first=NEVER,
+        suits=lambda f: _several(f) and f.labels >= ENOUGH_LABELS and _is_exclusive(f),
         leads=_never,
         why=lambda f: (
             f"{f.exclusivity:.1%} of the labels are in reach of one cluster a point, so labels "
@@ -187,6 +225,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "br",
         ("hamming", "sets"),
+        data=ANY,
+        first=NEVER,
         suits=lambda f: True,
         leads=_never,
         why=lambda f: (
@@ -198,7 +238,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dbpc",
         ("similar",),
-        suits=lambda f: _several(f) and f.points >= 1000,
+        data=f"several labels a point, {ENOUGH_POINTS:,} points or more",
+        first=NEVER,
+        suits=lambda f: _several(f) and f.points >= ENOUGH_POINTS,
         leads=_never,
         why=lambda f: (
             f"{f.points:,} points become {f.points // 10:,} prototypes of 128 bits, so that a "
@@ -210,7 +252,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "knn",
         ("similar",),
-        suits=lambda f: f.points <= 100_000,
+        data=f"at most {FEW_ENOUGH:,} points",
+        first=NEVER,
+        suits=lambda f: f.points <= FEW_ENOUGH,
         leads=_never,
         why=lambda f: (
             f"{f.points:,} points are few enough to be looked through for every prediction, which "

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from longtail.one_vs_rest import Certificate
 from longtail.report.plots import (
-    _BLUE,
-    _GREY,
-    _ORANGE,
-    _figure_class,
+    BLUE,
+    GREY,
+    ORANGE,
     check_plot_target,
+    figure_class,
     save_figure,
 )
 from longtail.report.safe import printable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _EQUAL = 1e-4
-_COLOURS = {"better": _BLUE, "equal": _GREY, "worse": _ORANGE}
+_COLOURS = {"better": BLUE, "equal": GREY, "worse": ORANGE}
 
 
 def plot_objectives(certificate: Certificate, ax: Axes) -> None:
@@ -43,7 +43,7 @@ def plot_objectives(certificate: Certificate, ax: Axes) -> None:
     theirs = certificate.table["liblinear"].to_numpy()
     if len(ours):
         ends = min(ours.min(), theirs.min()), max(ours.max(), theirs.max())
-        ax.plot(ends, ends, color=_GREY, linewidth=0.8, linestyle=":")
+        ax.plot(ends, ends, color=GREY, linewidth=0.8, linestyle=":")
         ax.set_xscale("log")
         ax.set_yscale("log")
     for name, chosen in _groups(certificate).items():
@@ -72,7 +72,7 @@ def plot_differences(certificate: Certificate, ax: Axes) -> None:
     """
     positives = certificate.table["positives"].to_numpy()
     difference = certificate.table["difference"].to_numpy()
-    ax.axhspan(-_EQUAL, _EQUAL, color=_GREY, alpha=0.15, linewidth=0)
+    ax.axhspan(-_EQUAL, _EQUAL, color=GREY, alpha=0.15, linewidth=0)
     for name, chosen in _groups(certificate).items():
         ax.scatter(positives[chosen], difference[chosen], s=14, color=_COLOURS[name])
     if len(positives):
@@ -104,7 +104,7 @@ def certificate_figure(certificate: Certificate, *, title: str | None = None) ->
     >>> [ax.get_title() for ax in figure.axes]
     ['Objectives', 'Difference by frequency']
     """
-    figure = _figure_class()(figsize=(10, 4.2), layout="constrained")
+    figure = figure_class()(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_objectives(certificate, left)
     plot_differences(certificate, right)

@@ -9,9 +9,9 @@ from rich.console import RenderableType
 
 from longtail.codes.choosing import lower_envelope
 from longtail.errors import ParameterError
-from longtail.report.plots import _BLUE, _ORANGE, _figure_class
+from longtail.report.plots import BLUE, ORANGE, figure_class
 from longtail.report.safe import printable
-from longtail.report.tables import _table, _titled
+from longtail.report.tables import plain_table, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def code_size_table(
     if chosen is not None:
         marked = _row(curve, chosen)
         rows = pl.concat([rows, marked]).unique(maintain_order=True).sort("code_size", "uhl")
-    table = _table(
+    table = plain_table(
         ">code size", ">hubs", ">largest", ">clusters", ">batch", ">UHL %",
         *([""] * (chosen is not None)),
     )  # fmt: skip
@@ -68,7 +68,7 @@ def code_size_table(
         is_chosen = (row["n_hubs"], row["max_size"]) == chosen
         mark = [] if chosen is None else ["chosen" if is_chosen else ""]
         table.add_row(*(f"{count:,}" for count in counts), f"{100 * row['uhl']:.3g}", *mark)
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def plot_code_size(curve: pl.DataFrame, ax: Axes, *, chosen: Setting | None = None) -> None:
@@ -85,7 +85,7 @@ def plot_code_size(curve: pl.DataFrame, ax: Axes, *, chosen: Setting | None = No
     """
     from matplotlib.colors import LinearSegmentedColormap
 
-    shade = LinearSegmentedColormap.from_list("hubs", ["#c9d9ea", _BLUE, "#12304f"])
+    shade = LinearSegmentedColormap.from_list("hubs", ["#c9d9ea", BLUE, "#12304f"])
     groups = curve.sort("n_hubs", "code_size").partition_by("n_hubs", maintain_order=True)
     for place, group in enumerate(groups):
         ax.plot(
@@ -93,11 +93,11 @@ def plot_code_size(curve: pl.DataFrame, ax: Axes, *, chosen: Setting | None = No
             markersize=3, label=f"{group['n_hubs'][0]:,}",
         )  # fmt: skip
     sizes, losses = _places(lower_envelope(curve))
-    ax.step(sizes, losses, where="post", color=_ORANGE, linewidth=2, zorder=3, label="best of all")
+    ax.step(sizes, losses, where="post", color=ORANGE, linewidth=2, zorder=3, label="best of all")
     if chosen is not None:
         size, loss = _places(_row(curve, chosen))
         ax.plot(
-            size, loss, color=_ORANGE, marker="*", markersize=15, linestyle="none", zorder=4,
+            size, loss, color=ORANGE, marker="*", markersize=15, linestyle="none", zorder=4,
             label=f"chosen: {size[0]:,} bits",
         )  # fmt: skip
     ax.set_xlabel("code size, bits")
@@ -130,7 +130,7 @@ def code_size_figure(
     >>> code_size_figure(curve).axes[0].get_xlabel()
     'code size, bits'
     """
-    figure = _figure_class()(figsize=(6.4, 4.4), layout="constrained")
+    figure = figure_class()(figsize=(6.4, 4.4), layout="constrained")
     plot_code_size(curve, figure.subplots(), chosen=chosen)
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)

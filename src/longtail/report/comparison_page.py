@@ -22,7 +22,7 @@ from longtail.report.comparison_plot import comparison_figure
 from longtail.report.frequency import frequency_figure, trained_bins
 from longtail.report.html import Cell, facts, page, plot, table, text
 from longtail.report.plots import label_counts_figure
-from longtail.report.tables import _percent, counts_spanned, tail_facts
+from longtail.report.tables import counts_spanned, percent, tail_facts
 from longtail.report.tail import tail_curves_figure
 
 WEIGHTS = (0.0, 0.5, 1.0, 2.0)
@@ -205,7 +205,7 @@ def _curves(comparison: Comparison) -> Iterator[str]:
     for name, curve in curves.items():
         at = {row["tail"]: row for row in curve.iter_rows(named=True)}
         kept = [at.get(weight, {}) for weight in WEIGHTS]
-        cells = [_percent(row.get(f"{each}@{k}")) or "–" for row in kept for each in ("P", "PSP")]
+        cells = [percent(row.get(f"{each}@{k}")) or "–" for row in kept for each in ("P", "PSP")]
         rows.append([name, *cells])
     yield table(
         "The same at some tail weights, %.",
@@ -265,7 +265,7 @@ def _bins(comparison: Comparison) -> Iterator[str]:
                 method,
                 *(
                     Cell(
-                        _percent(value) or "–",
+                        percent(value) or "–",
                         len(frames) > 1 and value is not None and value == top,
                     )
                     for value, top in zip(row, best, strict=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longtail.comparison import Comparison, Result
 from longtail.errors import ParameterError
-from longtail.report.plots import _GREY, _figure_class, method_colours
+from longtail.report.plots import GREY, figure_class, method_colours
 from longtail.report.safe import printable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def comparison_figure(
         raise ParameterError(
             f"Accuracy can be drawn against {', '.join(PANELS)}, not {', '.join(unknown) or '()'}."
         )
-    figure = _figure_class()(figsize=(0.4 + 5.2 * len(against), 4.8), layout="constrained")
+    figure = figure_class()(figsize=(0.4 + 5.2 * len(against), 4.8), layout="constrained")
     k = comparison.common.k[0]
     colours = method_colours(result.name for result in comparison.finished)
     measures = (f"P@{k}", f"PSP@{k}")[: 1 if len(colours) > _MANY else 2]
@@ -84,7 +84,7 @@ def comparison_figure(
         ax.set_xlabel(label.format(k=k))
         ax.set_ylabel(f"{measures[0] if name == 'tail' else ' and '.join(measures)}, %")
     if len(measures) == 2 and set(against) != {"tail"}:
-        shapes = [figure.axes[0].plot([], [], mark, color=_GREY)[0] for mark in (_P, _PSP)]
+        shapes = [figure.axes[0].plot([], [], mark, color=GREY)[0] for mark in (_P, _PSP)]
         figure.legend(shapes, measures, loc="outside lower center", ncols=2, frameon=False)
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)

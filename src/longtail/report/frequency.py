@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class, legend_below
+from longtail.report.plots import BLUE, GREY, ORANGE, figure_class, legend_below
 from longtail.report.safe import printable
 from longtail.report.tables import counts_spanned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LOOKS = (("^", _ORANGE), ("s", _GREY), ("o", _BLUE), ("D", "#4d9a51"), ("v", "#8d5bab"))
+_LOOKS = (("^", ORANGE), ("s", GREY), ("o", BLUE), ("D", "#4d9a51"), ("v", "#8d5bab"))
 """Of the bins, rarest first; after five they come again."""
 
 
@@ -55,7 +55,7 @@ def frequency_figure(
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['tail: 1-9 points']
     """
-    figure = _figure_class()(figsize=(5.6, 2.2 + 0.26 * len(frames)), layout="constrained")
+    figure = figure_class()(figsize=(5.6, 2.2 + 0.26 * len(frames)), layout="constrained")
     ax = figure.subplots()
     rows = range(len(frames))
     bins = trained_bins(next(iter(frames.values()))).rows(named=True) if frames else []

@@ -9,7 +9,7 @@ import polars as pl
 
 from longtail.errors import ParameterError
 from longtail.published import Paper, Reproduced
-from longtail.report.plots import _figure_class
+from longtail.report.plots import figure_class
 from longtail.report.safe import printable
 from longtail.report.tables import SET_NAMES
 
@@ -149,7 +149,7 @@ def growth_figure(
     wanted = list(measures)
     if table.is_empty() or not wanted:
         raise ParameterError("There is nothing to draw: no method finished, or no measure.")
-    figure = _figure_class()(figsize=(5.4 * len(wanted), 4.4), layout="constrained")
+    figure = figure_class()(figsize=(5.4 * len(wanted), 4.4), layout="constrained")
     panels = figure.subplots(1, len(wanted), squeeze=False)[0]
     for ax, measure in zip(panels, wanted, strict=True):
         plot_growth(table, ax, measure=measure)

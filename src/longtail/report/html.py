@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from longtail import store
 from longtail.errors import ParameterError
-from longtail.report.plots import _GREY, _figure_class
+from longtail.report.plots import GREY, figure_class
 from longtail.report.safe import printable
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ svg text { fill: currentColor; }
   .side { grid-template-columns: 1fr 1fr; } }
 """
 
-_OF_THE_PAGE = {"#000000": "currentColor", "#ffffff": "var(--paper)", _GREY: "var(--grey)"}
+_OF_THE_PAGE = {"#000000": "currentColor", "#ffffff": "var(--paper)", GREY: "var(--grey)"}
 """Colours of a plot that go with light and dark."""
 
 
@@ -229,7 +229,7 @@ def check_page_target(path: str | os.PathLike[str]) -> None:
         ...
     longtail.errors.ParameterError: report.pdf: reports are written as html; end the name so.
     """
-    _figure_class()
+    figure_class()
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise ParameterError(f"{path}: reports are written as html; end the name so.")
     if Path(path).is_dir():

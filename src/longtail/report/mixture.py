@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from longtail.errors import InputError, ParameterError
-from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class
+from longtail.report.plots import BLUE, GREY, ORANGE, figure_class
 from longtail.report.safe import printable
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def plot_components(
         shown = np.flatnonzero(chances[k] >= least)
         shown = shown[np.argsort(-chances[k][shown], kind="stable")]
         places = np.arange(len(shown))
-        ax.barh(places, chances[k][shown], color=_BLUE, height=0.7)
+        ax.barh(places, chances[k][shown], color=BLUE, height=0.7)
         ax.set_yticks(places, [printable(labels[int(q)], _NAME) for q in shown], parse_math=False)
         ax.set_ylim(rows - 0.4, -0.6)  # bars of all components are equally thick
         ax.set_xlim(0, 1)
@@ -63,7 +63,7 @@ def plot_components(
         ax.grid(True, axis="x", alpha=0.25)
         ax.set_axisbelow(True)
         if not len(shown):
-            ax.text(0.5, 0.5, "no label", color=_GREY, ha="center", transform=ax.transAxes)
+            ax.text(0.5, 0.5, "no label", color=GREY, ha="center", transform=ax.transAxes)
     for ax in axes[len(heaviest) :]:
         ax.remove()
 
@@ -83,7 +83,7 @@ def plot_label_correlations(correlations: ArrayLike, labels: Sequence[Any], ax: 
     from matplotlib.colors import LinearSegmentedColormap
 
     values = _square(correlations, labels)
-    colours = LinearSegmentedColormap.from_list("correlation", [_BLUE, "white", _ORANGE])
+    colours = LinearSegmentedColormap.from_list("correlation", [BLUE, "white", ORANGE])
     apart = values.copy()
     np.fill_diagonal(apart, np.nan)
     ax.imshow(apart, cmap=colours, vmin=-1, vmax=1)
@@ -141,7 +141,7 @@ def components_figure(
     height = 1.4 + 0.26 * max(tallest, 4)
     if correlations is not None:
         height = max(height, 2.6 + 0.26 * len(labels))
-    figure = _figure_class()(figsize=(3.1 * sum(widths), min(height, 12)), layout="constrained")
+    figure = figure_class()(figsize=(3.1 * sum(widths), min(height, 12)), layout="constrained")
     axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0])
     plot_components(shares[kept], chances[kept], labels, axes[:shown], least=least)
     if correlations is not None:
@@ -185,12 +185,12 @@ def plot_component_curve(
         name = printable(rows["method"][0]) if "method" in rows.columns else "mixture"
         ax.plot(
             rows["n_components"].to_numpy(), 100 * rows[measure].to_numpy(), linewidth=2,
-            color=(_BLUE, _ORANGE)[place % 2], marker="os^v"[place // 2 % 4], markersize=4,
+            color=(BLUE, ORANGE)[place % 2], marker="os^v"[place // 2 % 4], markersize=4,
             label=name,
         )  # fmt: skip
     for place, (name, value) in enumerate((others or {}).items()):
         ax.axhline(
-            100 * value, color=_GREY, linewidth=1.2, linestyle=_DASHES[place % len(_DASHES)],
+            100 * value, color=GREY, linewidth=1.2, linestyle=_DASHES[place % len(_DASHES)],
             label=printable(name),
         )  # fmt: skip
     ax.set_xlabel("components")
@@ -224,7 +224,7 @@ def component_curve_figure(
     >>> component_curve_figure(table, others={"br": 0.2}).axes[0].get_ylabel()
     'subset accuracy, %'
     """
-    figure = _figure_class()(figsize=(6.4, 4.4), layout="constrained")
+    figure = figure_class()(figsize=(6.4, 4.4), layout="constrained")
     plot_component_curve(table, figure.subplots(), others=others, measure=measure)
     if title is not None:
         figure.suptitle(printable(title), parse_math=False)

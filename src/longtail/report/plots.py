@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_BLUE, _ORANGE, _GREY = "#2f6db5", "#d9822b", "#666666"
+BLUE, ORANGE, GREY = "#2f6db5", "#d9822b", "#666666"
 
 
 def check_plot_target(path: str | os.PathLike[str]) -> None:
@@ -36,7 +36,7 @@ def check_plot_target(path: str | os.PathLike[str]) -> None:
     longtail.errors.ParameterError: labels.xyz: plots are written as png, svg, pdf or jpg; end the
     name so.
     """
-    _figure_class()
+    figure_class()
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
         raise ParameterError(f"{path}: plots are written as png, svg, pdf or jpg; end the name so.")
 
@@ -54,7 +54,7 @@ def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
     used = np.sort(np.asarray(counts))[::-1]
     used = used[used > 0]
     ranks = np.arange(1, len(used) + 1)
-    ax.loglog(ranks, used, color=_BLUE, linewidth=2, marker="o", markersize=2.5, label="labels")
+    ax.loglog(ranks, used, color=BLUE, linewidth=2, marker="o", markersize=2.5, label="labels")
     law = fit_power_law(used)
     if np.isfinite(law.exponent):
         tail = used >= law.start
@@ -64,7 +64,7 @@ def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
         ax.loglog(
             x,
             law.start * (x / last) ** slope,
-            color=_ORANGE,
+            color=ORANGE,
             linestyle="--",
             label=f"power law from {law.start:,} points on, exponent {law.exponent:.2f}",
         )
@@ -72,8 +72,8 @@ def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
         ax.set_ylim(0.8 * used[-1], 3 * used[0])  # the law may lie far above its own range
         for name, border in FREQUENCY_BINS.items():
             if used[-1] < border < used[0]:
-                ax.axhline(border, color=_GREY, linewidth=0.7, linestyle=":")
-                ax.text(ranks[0], border, f"{name}: {border}+", color=_GREY, va="bottom", size=8)
+                ax.axhline(border, color=GREY, linewidth=0.7, linestyle=":")
+                ax.text(ranks[0], border, f"{name}: {border}+", color=GREY, va="bottom", size=8)
     ax.set_xlabel("rank of the label, most frequent first")
     ax.set_ylabel("points with the label")
     ax.set_title("Label frequency")
@@ -99,10 +99,10 @@ def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
     width = max(1, -(-(largest + 1) // 60))
     points = np.bincount(given // width, minlength=largest // width + 1)
     left = np.arange(len(points)) * width
-    ax.bar(left + (width - 1) / 2, points, width=0.85 * width, color=_BLUE)
+    ax.bar(left + (width - 1) / 2, points, width=0.85 * width, color=BLUE)
     if len(given):
         mean = float(given.mean())
-        ax.axvline(mean, color=_ORANGE, linestyle="--", label=f"mean {mean:.2f}")
+        ax.axvline(mean, color=ORANGE, linestyle="--", label=f"mean {mean:.2f}")
         ax.legend(frameon=False)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
@@ -131,7 +131,7 @@ def label_figure(Y: Any, *, title: str | None = None) -> Figure:
     ['Label frequency', 'Labels a point']
     """
     matrix = encode_labels(Y).matrix
-    figure = _figure_class()(figsize=(10, 4.2), layout="constrained")
+    figure = figure_class()(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_label_frequency(label_counts(matrix), left)
     plot_labels_per_point(np.diff(matrix.indptr), right)
@@ -155,7 +155,7 @@ def label_counts_figure(values: ArrayLike, what: Literal["frequency", "sizes"]) 
     >>> label_counts_figure([5, 2, 1], "frequency").axes[0].get_title()
     'Label frequency'
     """
-    figure = _figure_class()(figsize=(5.4, 4.2), layout="constrained")
+    figure = figure_class()(figsize=(5.4, 4.2), layout="constrained")
     draw = plot_label_frequency if what == "frequency" else plot_labels_per_point
     draw(values, figure.subplots())
     return figure
@@ -206,7 +206,8 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(place, format=Path(path).suffix.lower()[1:], dpi=150)
 
 
-def _figure_class() -> type[Figure]:
+def figure_class() -> type[Figure]:
+    """matplotlib's `Figure`, or the sentence that says what to install."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from longtail.errors import ParameterError
-from longtail.report.plots import _figure_class
+from longtail.report.plots import figure_class
 from longtail.report.safe import printable
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def ratio_figure(table: pl.DataFrame, *, title: str | None = None) -> Figure:
     kinds = [kind for kind in _KINDS if kind in table.columns]
     if table.is_empty() or not kinds:
         raise ParameterError("There is nothing to draw: no row, or none of the three kinds of F1.")
-    figure = _figure_class()(figsize=(4.4 * len(kinds), 4.0), layout="constrained")
+    figure = figure_class()(figsize=(4.4 * len(kinds), 4.0), layout="constrained")
     for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False)[0], kinds, strict=True):
         plot_ratio(table, ax, kind=kind)
     if title is not None:

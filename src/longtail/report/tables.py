@@ -72,18 +72,18 @@ def evaluation_table(evaluation: Evaluation, title: str | None = None) -> Render
     parts: list[RenderableType] = []
     if grid:
         ks = list(dict.fromkeys(k for row in grid.values() for k in row))
-        table = _table("%", *(f">@{k}" for k in ks), "")
+        table = plain_table("%", *(f">@{k}" for k in ks), "")
         for metric, row in grid.items():
-            cells = [_percent(row.get(k)) for k in ks]
+            cells = [percent(row.get(k)) for k in ks]
             table.add_row(metric, *cells, Text(RANKING_NAMES.get(metric, ""), style="dim"))
         parts.append(table)
     if others:
-        table = _table("Of the label sets, %", ">")
+        table = plain_table("Of the label sets, %", ">")
         for name, value in others.items():
-            shown = f"{100 * value:.3g}" if name == "hamming_loss" else _percent(value)
+            shown = f"{100 * value:.3g}" if name == "hamming_loss" else percent(value)
             table.add_row(SET_NAMES.get(name, name), shown)
         parts.append(table)
-    return _titled(title, *parts)
+    return titled(title, *parts)
 
 
 def frequency_table(frame: pl.DataFrame, title: str | None = None) -> RenderableType:
@@ -100,7 +100,7 @@ def frequency_table(frame: pl.DataFrame, title: str | None = None) -> Renderable
     """
     measures = [name for name in frame.columns if name.startswith(("P@", "R@"))]
     measures.sort(key=lambda name: name[0])
-    table = _table("Bin", ">points", ">labels", ">true", *(f">{m}" for m in measures))
+    table = plain_table("Bin", ">points", ">labels", ">true", *(f">{m}" for m in measures))
     table.padding = (0, 1, 0, 0)
     for row in frame.iter_rows(named=True):
         if not (row["labels"] or row["true"]):
@@ -110,9 +110,9 @@ def frequency_table(frame: pl.DataFrame, title: str | None = None) -> Renderable
             counts_spanned(row["from"], row["to"]),
             f"{row['labels']:,}",
             f"{row['true']:,}",
-            *(_percent(row[measure], 1) for measure in measures),
+            *(percent(row[measure], 1) for measure in measures),
         )
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def counts_spanned(low: int, high: int | None) -> str:
@@ -171,10 +171,10 @@ def tail_facts(statistics: TailStatistics) -> dict[str, str]:
 
 def hubs_table(graph: LabelGraph, title: str | None = None) -> RenderableType:
     """The labels that occur with the most others."""
-    table = _table("Label", ">points", ">occurs with")
+    table = plain_table("Label", ">points", ">occurs with")
     for hub in graph.hubs:
         table.add_row(Text(printable(hub.label, 60)), f"{hub.points:,}", f"{hub.neighbours:,}")
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def facts_table(facts: Mapping[str, Any], title: str | None = None) -> RenderableType:
@@ -192,7 +192,7 @@ def facts_table(facts: Mapping[str, Any], title: str | None = None) -> Renderabl
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(Text(f" {printable(name)}"), Text(printable(value)))
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def predictions_table(
@@ -223,7 +223,7 @@ def predictions_table(
     right = None if true is None else set(true)
     why = {reason.label: reason for reason in reasons}
     headings = ["Label", ">score", *(["right"] if right is not None else [])]
-    table = _table(*headings, *(["because of"] if why else []))
+    table = plain_table(*headings, *(["because of"] if why else []))
     for name, score in predicted:
         good = right is not None and name in right
         row: list[RenderableType] = [
@@ -235,7 +235,7 @@ def predictions_table(
         if why:
             row.append(explanation_text(why[name]) if name in why else "")
         table.add_row(*row)
-    return _titled(title, table)
+    return titled(title, table)
 
 
 def explanation_text(explanation: Explanation) -> Text:
@@ -257,7 +257,7 @@ def explanation_text(explanation: Explanation) -> Text:
     return Text(", ".join([*parts, f"bias {explanation.bias:+.2f}"]), style="dim")
 
 
-def _table(*headings: str) -> Table:
+def plain_table(*headings: str) -> Table:
     """An open table; a heading that starts with > stands to the right."""
     table = Table(box=SIMPLE_HEAD)
     for heading in headings:
@@ -271,7 +271,7 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def _titled(title: str | None, *parts: RenderableType) -> RenderableType:
+def titled(title: str | None, *parts: RenderableType) -> RenderableType:
     """A title of its own, which may be wider than the table."""
     if title is None and len(parts) == 1:
         return parts[0]
@@ -279,7 +279,8 @@ def _titled(title: str | None, *parts: RenderableType) -> RenderableType:
     return Group(*heading, *parts)
 
 
-def _percent(value: float | None, digits: int = 2) -> str:
+def percent(value: float | None, digits: int = 2) -> str:
+    """A share in percent; nothing for one that is not known."""
     return "" if value is None or math.isnan(value) else f"{100 * value:.{digits}f}"
 
 

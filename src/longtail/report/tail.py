@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from longtail.errors import ParameterError
-from longtail.report.plots import _BLUE, _GREY, _ORANGE, _figure_class, legend_below, method_colours
+from longtail.report.plots import BLUE, GREY, ORANGE, figure_class, legend_below, method_colours
 from longtail.report.safe import printable
-from longtail.report.tables import _percent, _table, _titled
+from longtail.report.tables import percent, plain_table, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +53,11 @@ def tail_curve_table(
     """
     measures = [name for name in curve.columns if name != "tail"]
     row_of_choice = None if chosen is None else _place(curve, chosen)
-    table = _table(">tail", *(f">{name}" for name in measures), *([""] * (chosen is not None)))
+    table = plain_table(">tail", *(f">{name}" for name in measures), *([""] * (chosen is not None)))
     for number, row in enumerate(curve.iter_rows(named=True)):
         mark = [] if chosen is None else ["chosen" if number == row_of_choice else ""]
-        table.add_row(f"{row['tail']:g}", *(_percent(row[name]) for name in measures), *mark)
-    return _titled(title, table)
+        table.add_row(f"{row['tail']:g}", *(percent(row[name]) for name in measures), *mark)
+    return titled(title, table)
 
 
 def plot_tail_curve(
@@ -84,13 +84,13 @@ def plot_tail_curve(
             raise ParameterError(f"The curve has no {name}; it has {', '.join(curve.columns)}.")
     tails = curve["tail"].to_numpy()
     x, y = (100 * curve[f"{name}@{k}"].to_numpy() for name in ("PSP", "P"))
-    ax.plot(x, y, color=_BLUE, linewidth=2, marker="o", markersize=3)
+    ax.plot(x, y, color=BLUE, linewidth=2, marker="o", markersize=3)
     last = int(np.argmax(x))
     if chosen is not None:
         place = _place(curve, chosen)
         last = max(last, place)
         ax.plot(
-            x[place], y[place], color=_ORANGE, marker="*", markersize=15, linestyle="none",
+            x[place], y[place], color=ORANGE, marker="*", markersize=15, linestyle="none",
             zorder=3, label=f"chosen: {chosen:g}",
         )  # fmt: skip
         ax.legend(frameon=False, loc="lower left")
@@ -125,7 +125,7 @@ def tail_figure(
     ranks = [int(name[2:]) for name in curve.columns if name.startswith("P@")]
     if not ranks:
         raise ParameterError(f"The curve has no P@k; it has {', '.join(curve.columns)}.")
-    figure = _figure_class()(figsize=(4.6 * len(ranks), 4.2), layout="constrained")
+    figure = figure_class()(figsize=(4.6 * len(ranks), 4.2), layout="constrained")
     for ax, k in zip(figure.subplots(1, len(ranks), squeeze=False)[0], ranks, strict=True):
         plot_tail_curve(curve, ax, k=k, chosen=chosen)
     if title is not None:
@@ -157,7 +157,7 @@ def tail_curves_figure(
     ['br', 'dismec']
     """
     rows = -(-len(curves) // 4)
-    figure = _figure_class()(figsize=(5.6, 4.2 + 0.2 * rows), layout="constrained")
+    figure = figure_class()(figsize=(5.6, 4.2 + 0.2 * rows), layout="constrained")
     ax = figure.subplots()
     colours, lines = method_colours(curves), []
     for number, (name, curve) in enumerate(curves.items()):
@@ -200,7 +200,7 @@ def _write_weights(ax: Axes, tails: NDArray[Any], x: NDArray[Any], y: NDArray[An
             written.append(places[at])
             ax.annotate(
                 f"{tails[at]:g}", (x[at], y[at]), xytext=(4, 4), textcoords="offset points",
-                color=_GREY, size=8,
+                color=GREY, size=8,
             )  # fmt: skip
 
 

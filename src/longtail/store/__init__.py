@@ -4,7 +4,7 @@ from longtail.store.atomic import atomic_file, atomic_folder
 from longtail.store.description import Description, library_versions
 from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
 from longtail.store.packing import pack
-from longtail.store.registry import Storable, register
+from longtail.store.registry import Storable, register, state_of
 from longtail.store.tensors import read_arrays, write_arrays
 from longtail.store.unpacking import unpack
 
@@ -22,6 +22,7 @@ __all__ = [
     "read_arrays",
     "read_meta",
     "register",
+    "state_of",
     "unpack",
     "write",
     "write_arrays",

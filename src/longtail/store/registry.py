@@ -101,6 +101,17 @@ def _register(cls: StorableClass, name: str | None, formerly: tuple[str, ...]) -
     return cls
 
 
+def state_of(value: Any) -> dict[str, Any] | None:
+    """What the store would keep of a registered object; None for anything else.
+
+    Examples
+    --------
+    >>> state_of("sea") is None
+    True
+    """
+    return None if registered_name(type(value)) is None else value._to_state()
+
+
 def registered_name(cls: type[Any]) -> str | None:
     """The name of a registered class in files, None for any other.
 

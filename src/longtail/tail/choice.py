@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from longtail._checks import is_number
 from longtail.base import check_tail
 from longtail.errors import ParameterError
 from longtail.labels import DEFAULT_CONSTANTS
@@ -127,7 +127,7 @@ def choose_tail(
     if max_loss is None and weight is None:
         max_loss = 0.01
     for name, value in (("max_loss", max_loss), ("weight", weight)):
-        if value is not None and not (_is_number(value) and 0 <= value <= 1):
+        if value is not None and not (is_number(value) and 0 <= value <= 1):
             raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}.")
     trade = Trade(held, sorted({*k, at}), calibration, constants)
     grid = sorted({0.0, *(check_tail(tail) for tail in tails)})
@@ -186,7 +186,3 @@ def _best_mixture(trade: Trade, grid: list[float], at: int, weight: float) -> fl
     place = grid.index(best)
     around = np.linspace(grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)], 21)
     return max([best, *np.unique(around.round(_DIGITS)).tolist()], key=worth)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_seed, is_count
+from longtail._checks import check_count, check_seed, is_count, is_number
 from longtail._sparse import from_ranked, ranked
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
@@ -151,5 +151,4 @@ class VotingClassifier(ProbabilityClassifier):
 
 
 def _is_threshold(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return is_number and bool(0 < value <= 1)
+    return is_number(value) and bool(0 < value <= 1)
