@@ -40,7 +40,6 @@ from peers.bars import Bars
 DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 REPEATS = 3
 SIZES = (75, 750, 7500)
-STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 VARIANTS: dict[str, dict[str, Any]] = {
     "leave-one-out, all pairs": {"pairs": "all"},
     "literal, all pairs": {"pairs": "all", "leave_one_out": False},
@@ -129,13 +128,13 @@ def variants(jobs: int) -> None:
         _line(name, *np.mean(found, axis=0))
 
 
-def strengths(sizes: list[int], jobs: int) -> None:
+def strengths(sizes: list[int], Cs: list[float], jobs: int) -> None:
     paper = find_paper("mrb")
     for size in sizes:
         problem = open_trial(paper, paper.trial(f"WordNet-{size}"), DATA, n_seeds=1).problem
         _head(f"{size:,} classes, one sample")
         _line("mRb", *_figures(problem, PairRanker(n_jobs=jobs)))
-        for C in STRENGTHS:
+        for C in Cs:
             _line(f"OVA, C = {C:g}", *_figures(problem, OVA(C=C, n_jobs=jobs)))
 
 
@@ -156,6 +155,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--only", default="growth,bias,variants,speed")
     options.add_argument("--classes", default="1000,3000,7500", help="of strengths")
+    options.add_argument("--strengths", default="0.1,1,10,100", help="values of C, of strengths")
     options.add_argument("--jobs", type=int, default=2, help="of variants and strengths")
     given = options.parse_args()
     chosen = given.only.split(",")
@@ -171,7 +171,8 @@ def main() -> None:
     if "speed" in chosen:
         speed(bars)
     if "strengths" in chosen:
-        strengths([int(size) for size in given.classes.split(",")], given.jobs)
+        sizes, Cs = given.classes.split(","), given.strengths.split(",")
+        strengths(list(map(int, sizes)), list(map(float, Cs)), given.jobs)
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 
