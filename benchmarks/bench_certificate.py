@@ -20,11 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail._numba import kernel
+from longtail._sparse import for_liblinear
 from longtail.data import RowScaler, load
 from longtail.engine import fit_linear
 from longtail.errors import ConvergenceWarning
 from longtail.one_vs_rest import ProXML, certify
-from longtail.one_vs_rest._liblinear import Settings, for_liblinear, l1_point, solve_labels
+from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
 
 DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SWEEPS = 1000

@@ -2,6 +2,7 @@
 
     make bench-pairs
     python benchmarks/bench_pairs.py --only speed
+    python benchmarks/bench_pairs.py --only strengths --classes 1000,3000
 
 The paper's table and curves are done by `longtail reproduce mrb`. Here:
 
@@ -9,7 +10,11 @@ The paper's table and curves are done by `longtail reproduce mrb`. Here:
   random into 75, 750 and 7,500 classes, so that documents and words stay the same; each in a
   process of its own. C is fixed, since choosing it costs the same factor everywhere.
 - bias: accuracy of one-versus-one with and without a bias, 100 classes, mean of three samples.
+- variants: mRb on 1,000 classes, mean of three samples: with and without leave-one-out, on all,
+  uniform and adversarial pairs, and at several C.
 - speed: documents a second at 7,500 classes, two threads, top 5, best of three.
+- strengths: one-versus-all at several C beside mRb, the first sample of each number of classes;
+  takes long, so only if it is asked for.
 """
 
 from __future__ import annotations
@@ -25,15 +30,26 @@ from typing import Any
 
 import numpy as np
 
-from longtail import ranked
+from longtail import ExtremeClassifier, ranked
+from longtail.comparison import Problem, measured, train_method
 from longtail.data import TextFeatures
-from longtail.pairs import OVO, PairRanker
-from longtail.published import find_paper, read_trial
+from longtail.pairs import OVA, OVO, PairRanker
+from longtail.published import find_paper, open_trial, read_trial
 from peers.bars import Bars
 
 DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 REPEATS = 3
 SIZES = (75, 750, 7500)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "leave-one-out, all pairs": {"pairs": "all"},
+    "literal, all pairs": {"pairs": "all", "leave_one_out": False},
+    "uniform, 20 a document": {"pairs": "uniform"},
+    "uniform, 5": {"pairs": "uniform", "n_pairs": 5},
+    "uniform, 1": {"pairs": "uniform", "n_pairs": 1},
+    "adversarial, 20": {"pairs": "adversarial"},
+    "adversarial, 5": {"pairs": "adversarial", "n_pairs": 5},
+    **{f"all pairs, C = {C:g}": {"pairs": "all", "C": C} for C in (0.001, 1.0, 1000.0)},
+}
 
 
 def _documents() -> tuple[Any, Any, Any]:
@@ -81,6 +97,47 @@ def bias() -> None:
         print(f"  OVO, 100 classes, {'a' if given else 'no'} bias: accuracy {np.mean(found):.3f}")
 
 
+def _figures(problem: Problem, model: ExtremeClassifier) -> list[float]:
+    """Accuracy, MaF1, covered classes, the share with the class among the first 5, seconds."""
+    trained = train_method(problem, model)
+    found = measured(problem, trained).evaluation
+    assert found is not None
+    first = [found[name] for name in ("accuracy", "maf1", "covered_classes")]
+    return [*first, 5 * found["P@5"], trained.seconds]
+
+
+def _head(what: str) -> None:
+    print(
+        f"\n  {what:<28}{'accuracy':>9}{'MaF1':>8}{'covered':>9}{'in top 5':>10}{'train s':>9}",
+        flush=True,
+    )
+
+
+def _line(what: str, accuracy: float, maf1: float, covered: float, five: float, s: float) -> None:
+    print(
+        f"  {what:<28}{accuracy:>9.3f}{maf1:>8.3f}{covered:>9.3f}{five:>10.3f}{s:>9.1f}", flush=True
+    )
+
+
+def variants(jobs: int) -> None:
+    paper = find_paper("mrb")
+    opened = open_trial(paper, paper.trial("WordNet-1000"), DATA)
+    _head(f"1,000 classes, {len(opened.problems)} samples")
+    for name, given in VARIANTS.items():
+        found = [_figures(each, PairRanker(**given, n_jobs=jobs)) for each in opened.problems]
+        _line(name, *np.mean(found, axis=0))
+
+
+def strengths(sizes: list[int], Cs: list[float], jobs: int) -> None:
+    paper = find_paper("mrb")
+    for size in sizes:
+        problem = open_trial(paper, paper.trial(f"WordNet-{size}"), DATA, n_seeds=1).problem
+        _head(f"{size:,} classes, one sample")
+        _line("mRb", *_figures(problem, PairRanker(n_jobs=jobs)))
+        for C in Cs:
+            _line(f"OVA, C = {C:g}", *_figures(problem, OVA(C=C, n_jobs=jobs)))
+
+
 def speed(bars: Bars) -> None:
     X, y, unseen = _documents()
     model = PairRanker(C=1.0, n_jobs=2).fit(X, y)
@@ -96,8 +153,12 @@ def speed(bars: Bars) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--only", default="growth,bias,speed")
-    chosen = options.parse_args().only.split(",")
+    options.add_argument("--only", default="growth,bias,variants,speed")
+    options.add_argument("--classes", default="1000,3000,7500", help="of strengths")
+    options.add_argument("--strengths", default="0.1,1,10,100", help="values of C, of strengths")
+    options.add_argument("--jobs", type=int, default=2, help="of variants and strengths")
+    given = options.parse_args()
+    chosen = given.only.split(",")
     if not DATA.is_dir():
         raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
     bars = Bars()
@@ -105,8 +166,13 @@ def main() -> None:
         growth()
     if "bias" in chosen:
         bias()
+    if "variants" in chosen:
+        variants(given.jobs)
     if "speed" in chosen:
         speed(bars)
+    if "strengths" in chosen:
+        sizes, Cs = given.classes.split(","), given.strengths.split(",")
+        strengths(list(map(int, sizes)), list(map(float, Cs)), given.jobs)
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 

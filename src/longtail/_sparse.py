@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import kernel
-from longtail.errors import ParameterError
+from longtail.errors import InputError, ParameterError
 
 
 def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
@@ -35,6 +35,19 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
             out = out.copy()
         out.sum_duplicates()
     return out
+
+
+def for_liblinear(X: sp.csr_array) -> sp.csr_array:
+    """X as liblinear reads it: double precision, 32-bit indices."""
+    if X.nnz >= 2**31 or max(X.shape) >= 2**31:
+        raise InputError(
+            "X is too large for liblinear, which counts in 32 bits; select features or use a "
+            "method that does without it, such as dismec or proxml."
+        )
+    return sp.csr_array(
+        (X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)),
+        shape=X.shape,
+    )
 
 
 @kernel

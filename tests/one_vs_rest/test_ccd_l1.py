@@ -9,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
+from longtail._sparse import for_liblinear
 from longtail.data import make_longtail
 from longtail.engine.checkpoint import Checkpoint
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.one_vs_rest import CCDL1
-from longtail.one_vs_rest._liblinear import for_liblinear, l1_point
+from longtail.one_vs_rest._liblinear import l1_point
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,37 @@ def test_the_code_minimises_the_squared_hinge_on_these_pairs():
     assert model.objective_ == pytest.approx(least)
 
 
+def test_pairs_of_a_lone_class_are_in_the_bound_but_not_in_the_training():
+    X, y = documents(seed=1)
+    y = y.copy()
+    y[0] = 9
+    model = PairRanker(C=0.3).fit(X, y)
+    margins, _ = by_hand(model, X, y)
+    squared = np.maximum(1 - margins, 0) ** 2
+    lone = transformed_pairs(np.eye(10)[y])[:, 0] == 0
+    w = model.weights_
+    assert lone.sum() == 4
+    assert squared[lone].sum() > 0.01  # so that it is seen if they are among the pairs or not
+    assert model.objective_ == pytest.approx(0.5 * w @ w + 0.3 * squared[~lone].sum())
+    assert (model.n_left_out_, model.n_pairs_) == (1, len(margins) - 4)
+    bound = model.generalization_bound(X, y)
+    assert bound.n_pairs == len(margins)
+    assert bound.empirical == pytest.approx(np.clip(1 - margins, 0, 1).mean())
+    assert bound.empirical != pytest.approx(np.clip(1 - margins[~lone], 0, 1).mean())
+
+
+def test_the_objective_of_sampled_pairs_is_another():
+    X, y = documents(60)
+    for pairs in ("uniform", "adversarial"):
+        model = PairRanker(C=0.3, pairs=pairs, n_pairs=1).fit(X, y)
+        margins, _ = by_hand(model, X, y)
+        w = model.weights_
+        ours = 0.5 * w @ w + 0.3 * (np.maximum(1 - margins, 0) ** 2).sum()
+        assert model.objective_ != pytest.approx(ours)
+        bound = model.generalization_bound(X, y)
+        assert bound.empirical == pytest.approx(np.clip(1 - margins, 0, 1).mean())
+
+
 def test_threads_and_blocks_change_nothing(monkeypatch):
     X, y = documents(60)
     model = PairRanker(C=1.0).fit(X, y)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import longtail
 from longtail import ranked
+from longtail.comparison.memory import PeakMemory
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.pairs._log_tree_kernels import LEFT, PARENT, REGRESSOR, RIGHT, find, slot_of
 from longtail.pairs._tree_growth import is_nested, is_tree, resumed, seedling
@@ -296,6 +297,7 @@ class TestLearning:
         [
             ("max_nodes", 0), ("n_passes", 0), ("learning_rate", 0.0), ("learning_rate", 1.5),
             ("swap_resistance", -1), ("table_bits", 0), ("table_bits", 31), ("random_state", -1),
+            ("memory_limit", 0),
         ],
     )  # fmt: skip
     def test_odd_parameters_are_refused(self, name, value):
@@ -305,6 +307,39 @@ class TestLearning:
     def test_table_that_is_too_large_says_how_large(self):
         with pytest.raises(ParameterError, match=r"8\.0 GB"):
             LogTree(table_bits=31).fit(np.eye(2), [0, 1])
+
+
+class TestMemory:
+    def test_what_exceeds_the_limit_is_refused_before_any_work(self):
+        X, y = blobs(50, 10)
+        need = LogTree().estimate(X, y).peak_bytes / 2**30
+        seen = []
+        with pytest.raises(InputError, match=r"LogTree .* [\d.]+ GB .* memory_limit of") as caught:
+            LogTree(memory_limit=0.99 * need).fit(X, y, progress=lambda *told: seen.append(told))
+        assert "max_nodes" in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert seen == []
+        LogTree(memory_limit=1.01 * need).fit(X, y)
+
+    def test_it_is_not_the_table_alone_that_counts(self):
+        """More nodes and more points need more, with as many weights as the table can hold."""
+        X, y = blobs(200, 10)
+        small, large = (LogTree(table_bits=4, max_nodes=n).estimate(X, y) for n in (20, 199))
+        more = LogTree(table_bits=4, max_nodes=199).estimate(np.vstack([X] * 5), np.tile(y, 5))
+        assert small.peak_bytes + 200 * 179 <= large.peak_bytes
+        assert more.peak_bytes > large.peak_bytes + 100 * 4 * len(y)
+
+    def test_the_table_is_not_copied_in_the_end(self):
+        """A table of 60 MB of which little is written: only a copy would take that much."""
+        X = sp.csr_array((np.ones(100), (np.arange(100), np.arange(100))), shape=(100, 150_000))
+        y = np.arange(100)
+        LogTree().fit(X[:20], y[:20])  # kernels compiled
+        with PeakMemory() as memory:
+            tree = LogTree().fit(X, y)
+        assert 14 * 2**20 < len(tree.weights_) <= 2**24
+        if memory.peak_bytes is None:
+            pytest.skip("the system does not tell")
+        assert memory.peak_bytes < 0.5 * tree.weights_.nbytes
 
 
 class TestScores:

@@ -21,7 +21,6 @@ from sklearn import config_context
 from sklearn.svm import LinearSVC
 
 from longtail.engine.executor import thread_count
-from longtail.errors import InputError
 
 Vector = NDArray[np.float64]
 
@@ -60,18 +59,6 @@ class Answer:
     iterations: int
     converged: bool
     seconds: float
-
-
-def for_liblinear(X: sp.csr_array) -> sp.csr_array:
-    """X as liblinear reads it: double precision, 32-bit indices."""
-    if X.nnz >= 2**31 or max(X.shape) >= 2**31:
-        raise InputError(
-            "X is too large for liblinear, which counts in 32 bits; select features or use ProXML."
-        )
-    return sp.csr_array(
-        (X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)),
-        shape=X.shape,
-    )
 
 
 def l1_point(

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_positive
 from longtail._run import Run
+from longtail._sparse import for_liblinear
 from longtail.engine import LinearFit, fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.costs import SWEEP, liblinear_bytes, weights_kept
 from longtail.engine.executor import thread_count
 from longtail.errors import ConvergenceWarning
 from longtail.estimates import WORKSPACE, Estimate
-from longtail.one_vs_rest._liblinear import Answer, Settings, for_liblinear, solve_labels
+from longtail.one_vs_rest._liblinear import Answer, Settings, solve_labels
 from longtail.one_vs_rest._linear import LinearOneVsRest
 
 SWEEPS = 200  # over X that a label takes, usually

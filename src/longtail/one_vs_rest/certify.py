@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_positive
+from longtail._sparse import for_liblinear
 from longtail.errors import InputError, ParameterError
 from longtail.labels import encode_labels
-from longtail.one_vs_rest._liblinear import Settings, for_liblinear, l1_point, solve_labels
+from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
 from longtail.one_vs_rest._linear import LinearOneVsRest
 from longtail.one_vs_rest._new_labels import columns_of
 

@@ -19,7 +19,7 @@ from longtail.engine import LinearIndex, index_for
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes
 from longtail.engine.executor import thread_count
-from longtail.errors import ConvergenceWarning, InputError, ModelError
+from longtail.errors import ConvergenceWarning, ModelError
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.labels import TailRanking
 from longtail.pairs._liblinear_problems import Column, packed, unpacked
@@ -69,15 +69,6 @@ class LiblinearClassifier(ExtremeClassifier):
             SWEEPS * SWEEP * X.nnz * n_problems / processes,
             why,
         )
-
-    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
-        need = self._estimate(X, Y)
-        if need.peak_bytes > self.memory_limit * 1e9:
-            raise InputError(
-                f"{type(self).__name__} would need some {need.peak_bytes / 1e9:.1f} GB for "
-                f"{need.reason}, above memory_limit of {self.memory_limit:g} GB; use a method for "
-                "many classes, such as mrb or dismec, select features, or raise memory_limit."
-            )
 
     def _settings(self) -> dict[str, Any]:
         """Of every `LinearSVC`: l2 penalty, squared hinge, by the dual, and a fixed seed."""

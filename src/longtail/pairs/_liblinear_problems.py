@@ -134,18 +134,6 @@ def matrix_of(columns: list[Column], n_features: int) -> tuple[sp.csr_array, NDA
     return sp.csr_array((data, indices, indptr), shape=shape), sweeps
 
 
-def for_liblinear(X: sp.csr_array) -> sp.csr_array:
-    """X as liblinear reads it: double precision, 32-bit indices."""
-    if X.nnz >= 2**31 or max(X.shape) >= 2**31:
-        raise InputError(
-            "X is too large for liblinear, which counts in 32 bits; select features or use dismec."
-        )
-    return sp.csr_array(
-        (X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)),
-        shape=X.shape,
-    )
-
-
 def one_class_a_row(
     X: sp.csr_array, Y: sp.csr_array, method: str
 ) -> tuple[sp.csr_array, NDArray[np.int64]]:

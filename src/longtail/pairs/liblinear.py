@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from longtail._checks import check_flag
 from longtail._numba import read_only
 from longtail._run import Run
-from longtail._sparse import from_ranked, ranked
+from longtail._sparse import for_liblinear, from_ranked, ranked
 from longtail.base import Explanation
 from longtail.engine import fit_linear
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
@@ -32,12 +32,12 @@ from longtail.pairs._liblinear_problems import (
     SolvePairs,
     SolveTogether,
     duel,
-    for_liblinear,
     matrix_of,
     one_class_a_row,
     pair_weights,
     solve_labels,
 )
+from longtail.pairs._limits import refuse_beyond
 
 BLOCK = 32  # labels of OVA that are handed to a process, and checkpointed, together
 PAIRS = 512  # the same for the pairs of OVO
@@ -106,7 +106,7 @@ class OVA(MarginClassifier):
         return self._needed(X, float(kept.sum()), n_trained, why)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        self._refuse_beyond_memory(X, Y)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
         hard = (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
@@ -203,7 +203,7 @@ class MSVM(MarginClassifier):
         return need.plus(together + doubled, sweeps)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        self._refuse_beyond_memory(X, Y)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
         X, y = one_class_a_row(X, Y, type(self).__name__)
         present = np.unique(y)
         found = self._solve_blocks(
@@ -326,7 +326,7 @@ class OVO(LiblinearClassifier):
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        self._refuse_beyond_memory(X, Y)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
         X, y = one_class_a_row(X, Y, type(self).__name__)
         of = np.unique(y, return_inverse=True)[1]
         k = int(of.max()) + 1

@@ -24,6 +24,7 @@ from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
 from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.pairs._liblinear_problems import one_class_a_row
+from longtail.pairs._limits import refuse_beyond
 from longtail.pairs._log_tree_kernels import (
     LEFT,
     PARENT,
@@ -122,6 +123,8 @@ class LogTree(ExtremeClassifier):
         The table of weights has at most 2^table_bits entries of 4 bytes, as in Vowpal Wabbit.
     random_state : int
         Seed of the orders.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads that predict, as in scikit-learn; the model does not depend on it.
 
@@ -149,7 +152,8 @@ class LogTree(ExtremeClassifier):
     the weights of different regressors and features share places by chance: as long as the places
     that are touched, about nnz(X)·depth, are fewer than half of them, it does little harm;
     `table_bits` plus one doubles the memory and halves the collisions. Training takes beside the
-    table some 200 bytes a node and 100 for each class that a node has met.
+    table some 200 bytes a node and 100 for each class that a node has met: what exceeds
+    `memory_limit` in all is refused, with the estimate.
 
     For one class a row: rows with several labels are shown once for each of them, rows without one
     are left out, and one class is predicted. After training, all points are sent down the finished
@@ -188,6 +192,7 @@ class LogTree(ExtremeClassifier):
         swap_resistance: float = 4.0,
         table_bits: int = 24,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.max_nodes = max_nodes
@@ -196,6 +201,7 @@ class LogTree(ExtremeClassifier):
         self.swap_resistance = swap_resistance
         self.table_bits = table_bits
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     @property
@@ -207,7 +213,7 @@ class LogTree(ExtremeClassifier):
         if self.max_nodes is not None:
             check_count(max_nodes=self.max_nodes)
         check_count(n_passes=self.n_passes, table_bits=self.table_bits)
-        check_positive(learning_rate=self.learning_rate)
+        check_positive(learning_rate=self.learning_rate, memory_limit=self.memory_limit)
         check_not_negative(swap_resistance=self.swap_resistance)
         check_seed(self.random_state)
         thread_count(self.n_jobs)
@@ -243,6 +249,8 @@ class LogTree(ExtremeClassifier):
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        less = "lower max_nodes or table_bits"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy=less)
         X, y = one_class_a_row(X, Y, "LogTree")
         rows = _arrays_of(X)
         n_features, n_classes = X.shape[1], Y.shape[1]
@@ -285,7 +293,8 @@ class LogTree(ExtremeClassifier):
         links = in_order(tree.links)
         weights = tree.weights
         if bits == 0:
-            weights = weights[: int(tree.tally[REGRESSORS]) * (X.shape[1] + 1)].copy()
+            used = int(tree.tally[REGRESSORS]) * (X.shape[1] + 1)
+            weights.resize(used, refcheck=False)  # in place: a copy would double the peak
         self.links_, self.weights_, self.table_bits_ = links, weights, bits
         depths = np.zeros(len(links), dtype=np.int64)
         for node in range(1, len(links)):
