@@ -9,25 +9,33 @@ The paper's tables are done by `longtail reproduce cbm`. Here:
   looked at for each point. Weights of the components are drawn from a Dirichlet distribution with
   parameter 0.2, log-odds from a normal one with mean -6 and deviation 3.
 - mediamill: seconds and peak memory of training on 31,000 points with 101 labels, for the mixture
-  with 30 components and for the label power-set, each in a process of its own.
+  with 30 components and for the label power-set, each in a process of its own; and the sets that
+  the decoder looks at with the trained mixture.
 - seeds: subset accuracy on Scene with 20 components from five random starts.
-- stops: what depends on where training stops: the power-set by scikit-learn's L-BFGS after so many
-  steps on RCV1 and Mediamill, binary relevance likewise on RCV1, and boosted with so many trees a
-  label. Only if asked for; it takes some twenty minutes.
-- networks: the dependency network on RCV1 by the strength of its penalty. Only if asked for.
-- tree-stops: the boosted power-set on Mediamill with so many trees a set. Only if asked for.
-- field-stops: likewise the pairwise random field on RCV1, by SciPy's L-BFGS.
-- curve: the paper's Figure 3 on RCV1 (subset 1), K from 1 to 30; with one component and empty sets
+- curve: the paper's Figure 3 on RCV1 (subset 1), K from 1 to 45; with one component and empty sets
   allowed, the predictions are those of binary relevance.
+
+Only if asked for:
+
+- case: one picture of Scene explained, as in the paper's case study; `--plot` draws its Figure 2.
+- choice: K and C chosen by cross-validation on Scene's training part.
+- stops, field-stops: logistic regressions and the pairwise random field by L-BFGS after so many
+  steps, on RCV1 and Mediamill. Some twenty minutes.
+- trees, tree-stops: boosted methods by their number of trees; on Scene and RCV1, and the power-set
+  on Mediamill.
+- networks: the dependency network by its penalty and by where its probabilities are cut.
+- halves: RCV1 with its two parts exchanged, and in random halves.
+- softening: how the start is softened where K exceeds the number of label sets, by
+  cross-validation on Scene's training part.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -36,18 +44,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+import cbm_reasons as reasons
+from cbm_reasons import DATA, opened, set_figures
 from longtail.errors import LongtailWarning
-from longtail.mixtures import ConditionalBernoulliMixture, most_probable_sets
+from longtail.metrics import subset_accuracy
+from longtail.mixtures import (
+    ConditionalBernoulliMixture,
+    ConditionalBernoulliMixtureCV,
+    most_probable_sets,
+)
 from longtail.one_vs_rest import BinaryRelevance
-from longtail.published import find_paper, read_trial
 from peers.bars import Bars
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 REPEATS = 3
-FIELD_STEPS = (20, 60, 100, 200)
-NETWORK_STRENGTHS = (1.0, 10.0, 1e6)
-SET_TREES = (3, 10, 20)
-SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30)
+SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 45)
+CHOICE = {"sizes": (5, 10, 20, 30), "Cs": (0.1, 1.0, 10.0)}
 
 
 def decoder(bars: Bars) -> None:
@@ -56,7 +67,7 @@ def decoder(bars: Bars) -> None:
     weights = np.log(rng.dirichlet(np.full(n_components, 0.2), size=n))
     odds = rng.normal(-6, 3, size=(n, n_components, n_labels)).astype(np.float32)
     most_probable_sets(weights[:10], odds[:10])
-    print(f"\n  {'threads':>8}{'points/s':>12}{'sets visited':>14}{'most':>8}")
+    print(f"\n  {'threads':>8}{'points/s':>12}{'sets visited':>14}{'a component':>13}{'most':>8}")
     for threads in (1, 2):
         times = []
         for _ in range(REPEATS):
@@ -65,7 +76,11 @@ def decoder(bars: Bars) -> None:
             times.append(time.perf_counter() - began)
         speed = n / min(times)
         visits = found.visits
-        print(f"  {threads:>8}{speed:>12,.0f}{visits.mean():>14.1f}{visits.max():>8,}", flush=True)
+        each = visits.mean() / n_components
+        print(
+            f"  {threads:>8}{speed:>12,.0f}{visits.mean():>14.1f}{each:>13.2f}{visits.max():>8,}",
+            flush=True,
+        )
     bars.at_least("decoder, points a second on two threads", speed, 10_000, ".0f")
 
 
@@ -73,9 +88,8 @@ def _trained(kind: str) -> tuple[float, float, float, str]:
     """Seconds, peak GB, subset accuracy, and what came of it."""
     warnings.simplefilter("ignore", LongtailWarning)
     from longtail.joint import LabelPowerset
-    from longtail.metrics import subset_accuracy
 
-    train, test = read_trial(find_paper("cbm").trial("mediamill"), DATA)
+    train, test = opened("mediamill")
     if kind == "cbm":
         model: Any = ConditionalBernoulliMixture(n_components=30, C=1e3, n_jobs=2)
     else:
@@ -85,12 +99,28 @@ def _trained(kind: str) -> tuple[float, float, float, str]:
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     right = subset_accuracy(test.Y, model.predict(test.X))
-    about = (
-        f"{model.n_iter_} rounds, {model.n_components_} components"
-        if kind == "cbm"
-        else f"{model.sets_.shape[0]:,} sets"
-    )
+    if kind == "cbm":
+        about = (
+            f"{model.n_iter_} rounds, {model.n_components_} components; {_visits(model, test.X)}"
+        )
+    else:
+        about = f"{model.sets_.shape[0]:,} sets"
     return seconds, peak, 100 * right, about
+
+
+def _visits(model: ConditionalBernoulliMixture, X: Any) -> str:
+    """How far the decoder goes for these points."""
+    rows = model._block_rows()
+    parts = []
+    for at in range(0, X.shape[0], rows):
+        weights, odds = model._point_mixtures(X[at : at + rows])
+        parts.append(most_probable_sets(weights, odds, allow_empty=model.empty_sets_).visits)
+    visits = np.concatenate(parts)
+    each = visits.mean() / model.n_components_
+    return (
+        f"{visits.mean():.1f} sets looked at for a point, {each:.2f} a component, "
+        f"{visits.max():,} at most"
+    )
 
 
 def mediamill(bars: Bars) -> None:
@@ -105,9 +135,7 @@ def mediamill(bars: Bars) -> None:
 
 
 def seeds(bars: Bars) -> None:
-    from longtail.metrics import subset_accuracy
-
-    train, test = read_trial(find_paper("cbm").trial("scene"), DATA)
+    train, test = opened("scene")
     found = []
     for seed in range(5):
         model = ConditionalBernoulliMixture(n_components=20, random_state=seed, n_jobs=2)
@@ -119,125 +147,8 @@ def seeds(bars: Bars) -> None:
     bars.at_least("Scene, mean subset accuracy over five seeds", float(np.mean(found)), 69.0, ".2f")
 
 
-def stops() -> None:
-    import scipy.sparse as sp
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.multiclass import OneVsRestClassifier
-
-    from longtail.labels.sets import distinct_sets
-    from longtail.metrics import subset_accuracy
-
-    train, test = read_trial(find_paper("cbm").trial("rcv1"), DATA)
-    for rounds in (1, 2, 3, 5, 10):
-        model = ConditionalBernoulliMixture(
-            n_components=1, experts="boosting", allow_empty=True, max_rounds=rounds, n_jobs=2
-        ).fit(train.X, train.Y)
-        right = 100 * subset_accuracy(test.Y, model.predict(test.X))
-        print(f"  RCV1, boosted BinRel, {10 * rounds} trees a label: {right:.1f}", flush=True)
-    for name, C, steps in (("rcv1", 1e6, (10, 15, 20)), ("mediamill", 1e3, (10, 20, 40))):
-        train, test = read_trial(find_paper("cbm").trial(name), DATA)
-        sets, which = distinct_sets(train.Y)
-        X, Z = train.X, test.X
-        if name == "mediamill":  # which has no zeros
-            X, Z = X.toarray().astype(np.float32), Z.toarray().astype(np.float32)
-        for limit in steps:
-            regression = LogisticRegression(C=C, max_iter=limit)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that it has not converged
-                regression.fit(X, which)
-            found = sp.csr_array(sets[regression.predict(Z)])
-            right = 100 * subset_accuracy(test.Y, found)
-            print(f"  {name}, power-set, {limit} steps of L-BFGS: {right:.1f}", flush=True)
-            if name == "rcv1":
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    alone = OneVsRestClassifier(regression).fit(X, train.Y)
-                right = 100 * subset_accuracy(test.Y, sp.csr_array(alone.predict(Z)))
-                print(f"  {name}, BinRel, {limit} steps of L-BFGS: {right:.1f}", flush=True)
-
-
-def networks() -> None:
-    from longtail.joint import DependencyNetwork
-
-    train, test = read_trial(find_paper("cbm").trial("rcv1"), DATA)
-    for C in NETWORK_STRENGTHS:
-        model = DependencyNetwork(C=C, target="hamming", n_jobs=2).fit(train.X, train.Y)
-        found = model.predict(test.X)
-        size = found.sum() / found.shape[0]
-        figures = set_figures(test.Y, found)
-        print(f"  rcv1, CDN, C = {C:g}: {figures}; {size:.2f} labels a point", flush=True)
-
-
-def tree_stops() -> None:
-    from longtail.joint import LabelPowerset
-
-    train, test = read_trial(find_paper("cbm").trial("mediamill"), DATA)
-    for trees in SET_TREES:
-        began = time.perf_counter()
-        model = LabelPowerset(learner="boosting", n_trees=trees, n_jobs=2).fit(train.X, train.Y)
-        seconds = time.perf_counter() - began
-        figures = set_figures(test.Y, model.predict(test.X))
-        print(
-            f"  mediamill, boosted power-set, {trees} trees a set: {figures}, {seconds:.0f} s",
-            flush=True,
-        )
-
-
-def set_figures(truth: Any, found: Any) -> str:
-    from longtail.metrics import hamming_loss, jaccard, subset_accuracy
-
-    right, alike, wrong = (
-        100 * metric(truth, found) for metric in (subset_accuracy, jaccard, hamming_loss)
-    )
-    return f"subset accuracy {right:.1f}, Jaccard {alike:.1f}, Hamming {wrong:.1f}"
-
-
-def field_stops() -> None:
-    import scipy.sparse as sp
-    from scipy.optimize import minimize
-
-    from longtail.engine.score_maps import score_map
-    from longtail.engine.softmax_loss import SoftmaxLoss
-    from longtail.joint._pair_scores import PairFeatures, PairScores, set_scores
-    from longtail.labels import distinct_sets
-    from longtail.metrics import subset_accuracy
-
-    train, test = read_trial(find_paper("cbm").trial("rcv1"), DATA)
-    sets, which = distinct_sets(train.Y)
-    n, n_sets = len(which), sets.shape[0]
-    features, n_rows = PairFeatures(sets), train.X.shape[1] + 1
-    scores = PairScores(
-        score_map(train.X, 1.0, sets.shape[1], np.float64), features, n_rows, np.float64
-    )
-    targets = sp.csr_array((np.ones(n), which, np.arange(n + 1)), shape=(n, n_sets))
-    loss = SoftmaxLoss(
-        scores, targets, np.ones(n), strength=1.0, dtype=np.float64,
-        n_parameters=scores.n_parameters, precondition=lambda residual, _: residual, n_jobs=2,
-    )  # fmt: skip
-    taken = 0
-
-    def after_step(point: Any) -> None:
-        nonlocal taken
-        taken += 1
-        if taken in FIELD_STEPS:
-            weights, theta = scores.split(point)
-            by_label = test.X @ weights[:-1] + weights[-1]
-            best = set_scores(by_label, sets, features.times(theta)).argmax(axis=1)
-            right = 100 * subset_accuracy(test.Y, sp.csr_array(sets[best]))
-            print(f"  rcv1, pairCRF, {taken} steps of L-BFGS: {right:.1f}", flush=True)
-
-    options = {"maxiter": max(FIELD_STEPS), "maxfun": 10 * max(FIELD_STEPS)}
-    start = np.zeros(scores.n_parameters)
-    with loss.running():
-        minimize(
-            loss.evaluate, start, jac=True, method="L-BFGS-B", callback=after_step, options=options
-        )
-
-
 def curve(bars: Bars, plot: Path | None) -> None:
-    from longtail.metrics import subset_accuracy
-
-    train, test = read_trial(find_paper("cbm").trial("rcv1"), DATA)
+    train, test = opened("rcv1")
     rows = []
     print(f"\n  {'K':>4}{'left':>6}{'subset acc.':>13}{'train s':>9}")
     for size in SIZES:
@@ -258,12 +169,9 @@ def curve(bars: Bars, plot: Path | None) -> None:
             same = ((alone != predicted).sum(axis=1) == 0).mean()
             bars.at_least("K = 1: test points with the set of binary relevance", same, 0.99, ".3f")
     shares = [row["subset_accuracy"] for row in rows]
-    bars.at_least("K = 30 above K = 1, points", 100 * (shares[-1] - shares[0]), 1.0)
-    bars.at_most(
-        "K from 20 to 30 changes it by, points",
-        100 * abs(shares[-1] - shares[SIZES.index(20)]),
-        2.0,
-    )
+    one, twenty, thirty = (100 * shares[SIZES.index(size)] for size in (1, 20, 30))
+    bars.at_least("K = 30 above K = 1, points", thirty - one, 1.0)
+    bars.at_most("K from 20 to 30 changes it by, points", abs(thirty - twenty), 2.0)
     if plot is not None:
         from longtail.report import component_curve_figure, save_figure
 
@@ -273,37 +181,74 @@ def curve(bars: Bars, plot: Path | None) -> None:
         save_figure(figure, plot)
 
 
+def case(plot: Path | None) -> None:
+    """The first test picture whose set is right and has a label that is less likely than not."""
+    train, test = opened("scene")
+    model = ConditionalBernoulliMixture(n_components=20, n_jobs=2)
+    model.fit(train.X, train.Y, label_names=test.label_names)
+    chances, truth = model.predict_proba(test.X), test.Y.toarray() > 0
+    found = model.predict(test.X).toarray() > 0
+    odd = (found & (chances < 0.5)).any(axis=1)
+    right = (found == truth).all(axis=1)
+    alone = (truth == (chances >= 0.5)).all(axis=1)
+    print(
+        f"  scene: for {odd.sum()} of {len(odd)} test points the most probable set has a label "
+        f"that is less likely than not; {(odd & right).sum()} of these sets are right, and "
+        f"{(odd & alone).sum()} sets of the labels more likely than not"
+    )
+    at = int(np.flatnonzero(odd & right)[0])
+    why = model.explain(test.X[[at]])
+    print(f"\n  test point {at}\n{why}\n")
+    for label, chance in zip(why.labels, why.marginals, strict=True):
+        print(f"  {label}: {chance:.2f}")
+    print(why.correlation_table())
+    if plot is not None:
+        from longtail.report import components_figure, save_figure
+
+        figure = components_figure(
+            why.component_weights, why.probabilities, why.labels, correlations=why.correlations,
+            title=f"Scene, test point {at}",
+        )  # fmt: skip
+        save_figure(figure, plot)
+
+
+def choice() -> None:
+    train, test = opened("scene")
+    model = ConditionalBernoulliMixtureCV(**CHOICE, n_jobs=2).fit(train.X, train.Y)
+    with pl.Config(tbl_rows=-1):
+        print(model.cv_table())
+    figures = set_figures(test.Y, model.predict(test.X))
+    print(f"  scene: K = {model.size_}, C = {model.C_:g}: {figures} on the test part")
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--only", default="decoder,mediamill,seeds,curve")
-    options.add_argument("--plot", type=Path, help="where to draw the curve")
+    options.add_argument("--plot", type=Path, help="where to draw the curve, or the case")
     chosen = options.parse_args()
     if not DATA.is_dir():
         raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
     warnings.simplefilter("ignore", LongtailWarning)
     bars = Bars()
+    parts: dict[str, Callable[[], None]] = {
+        "decoder": lambda: decoder(bars),
+        "mediamill": lambda: mediamill(bars),
+        "seeds": lambda: seeds(bars),
+        "curve": lambda: curve(bars, chosen.plot),
+        "case": lambda: case(chosen.plot),
+        "choice": choice,
+        "stops": reasons.stops,
+        "field-stops": reasons.field_stops,
+        "trees": reasons.trees,
+        "tree-stops": reasons.tree_stops,
+        "networks": reasons.networks,
+        "halves": reasons.halves,
+        "softening": reasons.softening,
+    }
     for part in chosen.only.split(","):
-        if part == "decoder":
-            decoder(bars)
-        elif part == "mediamill":
-            mediamill(bars)
-        elif part == "seeds":
-            seeds(bars)
-        elif part == "stops":
-            stops()
-        elif part == "networks":
-            networks()
-        elif part == "tree-stops":
-            tree_stops()
-        elif part == "field-stops":
-            field_stops()
-        elif part == "curve":
-            curve(bars, chosen.plot)
-        else:
-            raise SystemExit(
-                f"There is no part {part!r}; they are decoder, mediamill, seeds, stops, "
-                "networks, tree-stops, field-stops, curve."
-            )
+        if part not in parts:
+            raise SystemExit(f"There is no part {part!r}; they are {', '.join(parts)}.")
+        parts[part]()
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 

@@ -152,7 +152,8 @@ def test_a_search_that_is_given_up_says_so():
 class TestOddData:
     def test_no_labels_at_all(self):
         X, Y = np.eye(4), np.zeros((4, 3), dtype=int)
-        model = ConditionalBernoulliMixture(n_components=2).fit(X, Y)
+        with pytest.warns(LongtailWarning, match="the same label set"):
+            model = ConditionalBernoulliMixture(n_components=2).fit(X, Y)
         assert not model.predict(X).any()
         assert model.predict_topk(X, 2).nnz == 0
         assert model.explain(X[0]).sets[0][0] == ()
@@ -161,11 +162,28 @@ class TestOddData:
         X, Y = np.eye(4), np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
         model = ConditionalBernoulliMixture(n_components=50, C=100.0).fit(X, Y)
         assert 1 <= model.n_components_ <= 4
+        assert model.n_components_ + model.dropped_ == 4  # as many as there are points
         assert np.array_equal(model.predict(X), Y)
 
-    def test_a_single_label_set(self):
-        X, Y = np.random.default_rng(0).normal(size=(20, 3)), np.tile([1, 0, 1], (20, 1))
-        model = ConditionalBernoulliMixture(n_components=5).fit(X, Y)
+    def test_more_components_than_label_sets_can_all_be_of_use(self):
+        """The same label in three places that no line separates from the other one."""
+        place = np.repeat(np.arange(5), 40)
+        X = np.stack([place, np.ones(200)], axis=1) + 0.01 * np.arange(200)[:, None] / 200
+        Y = np.stack([place % 2 == 0, place % 2 == 1], axis=1).astype(int)
+        settings = {"C": 1e4, "max_rounds": 40, "tol": 0.0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LongtailWarning)
+            many = ConditionalBernoulliMixture(n_components=6, **settings).fit(X, Y)
+        assert many.n_components_ > 2
+        one = ConditionalBernoulliMixture(n_components=1, **settings).fit(X, Y)
+        assert many.score(X, Y) > one.score(X, Y) + 0.1
+
+    @pytest.mark.parametrize("labels", [[1, 0, 1], [1, 1, 1]])
+    def test_a_single_label_set(self, labels):
+        X, Y = np.random.default_rng(0).normal(size=(20, 3)), np.tile(labels, (20, 1))
+        with pytest.warns(LongtailWarning, match="the same label set") as told:
+            model = ConditionalBernoulliMixture(n_components=5).fit(X, Y)
+        assert told[0].filename == __file__
         assert np.array_equal(model.predict(X), Y)
         assert model.n_components_ + model.dropped_ == 5
 
@@ -194,7 +212,9 @@ class TestOddData:
         rng = np.random.default_rng(1)
         X = rng.normal(size=(60, 3))
         Y = np.stack([np.ones(60), np.zeros(60), X[:, 0] > 0], axis=1).astype(int)
-        model = ConditionalBernoulliMixture(n_components=3).fit(X, Y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", LongtailWarning)
+            model = ConditionalBernoulliMixture(n_components=3).fit(X, Y)
         predicted = model.predict(X)
         assert predicted[:, 0].all()
         assert not predicted[:, 1].any()
@@ -215,6 +235,11 @@ class TestOddData:
         X, Y = sp.csr_array(np.ones((30, 99))), sp.csr_array(np.ones((30, 40_000)))
         with pytest.raises(ParameterError, match=r"5\.\d GB; take fewer components"):
             ConditionalBernoulliMixture(n_components=30).fit(X, Y)
+
+    def test_so_are_boosted_ones(self):
+        X, Y = sp.csr_array(np.ones((100_000, 1))), sp.csr_array(np.eye(2)[np.arange(100_000) % 2])
+        with pytest.raises(ParameterError, match=r"4\.\d GB; take fewer components"):
+            ConditionalBernoulliMixture(n_components=950, experts="boosting").fit(X, Y)
 
     @pytest.mark.parametrize(
         "wrong",

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from longtail.engine.costs import LOOK, NEWTON, PRODUCT, features_met, softmax_estimate
 from longtail.engine.direct import few_and_dense
 from longtail.engine.executor import thread_count
+from longtail.engine.trees import Memory
 from longtail.errors import ParameterError
 from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.mixtures.em import BLOCK_BYTES
@@ -15,6 +16,8 @@ from longtail.mixtures.em import BLOCK_BYTES
 COUNTED = 1.0  # components in which a point counts, about
 WEIGHT_BYTES = 44  # of a weight of the experts: those of this round, the last and the best
 SAID_BYTES = 16  # of the log-odds of a label in a component, which trees remember for every point
+REMEMBERED = Memory().most_bytes  # of these that are kept
+TREE_BYTES = 400  # of a tree of five leaves: in this round's forest, the last and the best
 GROWING = 3e-9  # seconds of a tree for a value that it looks at
 SHARES = 6  # arrays of points and components
 AGAIN = 0.5  # part of a solution from nothing that a round takes from the last one
@@ -62,7 +65,8 @@ def mixture_estimate(
         seconds += AGAIN * rounds * look * n_labels * COUNTED
         model = int(8 * weights)
     else:
-        memory += SAID_BYTES * n * cells
+        memory += min(SAID_BYTES * n * cells, float(REMEMBERED))
+        memory += TREE_BYTES * float(rounds) * n_trees * n_components * varying
         seconds += rounds * n_trees * GROWING * X.nnz * n_labels * COUNTED
     return Estimate(
         int(memory),

@@ -54,7 +54,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     Parameters
     ----------
     sizes : sequence of int
-        Numbers of components to try.
+        Numbers of components to try; the paper's grid is 5, 10, 15 to 60.
     Cs : sequence of float
         Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.
     folds : int
@@ -162,8 +162,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         )
         if "logistic" not in (self.experts, self._gate_kind):
             strengths = strengths[:1]
-        if self.experts == "logistic":
-            check_size(self._estimate(X, Y), self.memory_limit * 1e9)
+        check_size(self._estimate(X, Y), self.memory_limit * 1e9)
         settings = list(itertools.product(sizes, strengths))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)

@@ -62,8 +62,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     ----------
     n_components : int
         K. One is binary relevance; more than there are distinct label sets is no error, since
-        components of the same labels may differ in where they apply. Components that lose all
-        their points in training are dropped; if fewer than half are left, a warning says so.
+        components of the same labels may differ in where they apply, and more than there are
+        training points counts as so many. Components that lose all their points in training are
+        dropped; if fewer than half are left, a warning says so.
     experts : {"logistic", "boosting"}
         What predicts a label within a component: logistic regression, or gradient-boosted trees
         (needs LightGBM to train).
@@ -152,7 +153,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     paper: ClassVar[str] = "Li et al. 2016"
 
     memory_limit: ClassVar[float] = 4.0
-    """GB that training regressions as experts may take; more is refused."""
+    """GB that training may take by its estimate; more is refused."""
 
     gate_: dict[str, Any]
     kinds_: list[str]
@@ -256,8 +257,9 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n = Y.shape[0]
         size = min(self._wanted()[0], n)
-        if self.experts == "logistic":
-            check_size(self._estimate(X, Y), self.memory_limit * 1e9)
+        check_size(self._estimate(X, Y), self.memory_limit * 1e9)
+        if not _vary(Y):
+            _warn_of_one_set()
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -459,6 +461,20 @@ def _stored(part: Gate | Experts) -> dict[str, Any]:
         name: value.astype(np.float32) if name == "weights" else value
         for name, value in part.to_arrays().items()
     }
+
+
+def _vary(Y: sp.csr_array) -> bool:
+    """Whether there are points with different labels."""
+    counts = np.bincount(Y.indices, minlength=1)
+    return bool(((counts > 0) & (counts < Y.shape[0])).any())
+
+
+def _warn_of_one_set() -> None:
+    warnings.warn(
+        "All training points have the same label set, and so will all predictions.",
+        LongtailWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_of_dropped(dropped: int, size: int) -> None:

@@ -15,11 +15,11 @@ def refuse_beyond(
     Examples
     --------
     >>> from longtail.pairs.log_tree import LogTree
-    >>> refuse_beyond(LogTree(), Estimate(3 * 2**30, None, 60.0, "9,999 nodes"), 4.0)
+    >>> refuse_beyond(LogTree(), Estimate(3_000_000_000, None, 60.0, "9,999 nodes"), 4.0)
     """
-    if need.peak_bytes > limit * 2**30:
+    if need.peak_bytes > limit * 1e9:
         raise InputError(
-            f"{type(model).__name__} would need some {need.peak_bytes / 2**30:.1f} GB for "
+            f"{type(model).__name__} would need some {need.peak_bytes / 1e9:.1f} GB for "
             f"{need.reason}, above memory_limit of {limit:g} GB; use a method for many classes, "
             f"such as mrb or dismec, {remedy}, or raise memory_limit."
         )

@@ -27,35 +27,37 @@ _METHODS = {
     "PowSet+GB": "powerset",
     "CBM+GB": "cbm",
     "CBM+LR:K=2": "cbm",
+    "CBM+LR:one-start": "cbm",
 }
 
-# Columns as above; the last but one are the boosted ones, the last is of Table 1.
+# Columns as above: the boosted ones, then two of Table 1; the last is its K = 3 again, for ours
+# from the paper's own start alone.
 _ARTIFICIAL = """
-argmax       A  98.4  82.0  97.5  -  -  -  -  -  96.7  -  -  -  89.9
-argmax-noise A  75.8  49.9  74.1  -  -  -  -  -  73.6  -  -  -  69.3
-sample       A  65.0  48.0  64.6  -  -  -  -  -  64.7  -  -  -  60.2
-sample-noise A  48.0  40.0  47.3  -  -  -  -  -  45.9  -  -  -  45.8
+argmax       A  98.4  82.0  97.5  -  -  -  -  -  96.7  -  -  -  89.9  98.4
+argmax-noise A  75.8  49.9  74.1  -  -  -  -  -  73.6  -  -  -  69.3  75.8
+sample       A  65.0  48.0  64.6  -  -  -  -  -  64.7  -  -  -  60.2  65.0
+sample-noise A  48.0  40.0  47.3  -  -  -  -  -  45.9  -  -  -  45.8  48.0
 """
 
 _SUBSET = """
-Scene     A  69.7  51.5  68.1  62.9  64.8  60.6  63.1  59.9  68.8  59.3  70.5  70.5  -
-RCV1      A  49.9  40.4  50.2  48.2  48.3  46.5  49.2  12.6  46.4  30.1  38.2  43.0  -
-TMC2007   A  28.7  25.3  28.2  26.2  26.8  26.0  25.9  16.8  28.1  25.4  23.1  27.5  -
-Mediamill A  13.5   9.6   9.0  10.9  10.9  11.3  11.5   5.4  10.3  11.2  10.1  14.1  -
-NUS-WIDE  A  27.3  24.7  26.6  26.0  26.3  26.0  26.0  17.1  26.4  24.4  23.6  26.5  -
+Scene     A  69.7  51.5  68.1  62.9  64.8  60.6  63.1  59.9  68.8  59.3  70.5  70.5  -  -
+RCV1      A  49.9  40.4  50.2  48.2  48.3  46.5  49.2  12.6  46.4  30.1  38.2  43.0  -  -
+TMC2007   A  28.7  25.3  28.2  26.2  26.8  26.0  25.9  16.8  28.1  25.4  23.1  27.5  -  -
+Mediamill A  13.5   9.6   9.0  10.9  10.9  11.3  11.5   5.4  10.3  11.2  10.1  14.1  -  -
+NUS-WIDE  A  27.3  24.7  26.6  26.0  26.3  26.0  26.0  17.1  26.4  24.4  23.6  26.5  -  -
 """
 
 _OTHERS = """
-Scene     J  73.6  58.4  71.9  67.5  69.4  65.6  68.0  66.4  72.8  63.9  74.9  75.2  -
-Scene     H   8.9  10.8   9.5  10.9  10.3  10.1  10.3  10.9   9.2   8.3   8.6   8.5  -
-RCV1      J  69.5  64.9  67.2  63.4  63.5  64.8  67.4  50.9  64.6  55.8  51.3  62.5  -
-RCV1      H   1.4   1.4   1.9   1.6   1.6   1.4   1.4   2.8   1.7   1.7   2.9   1.8  -
-TMC2007   J  53.1  52.2  51.9  52.4  52.8  52.1  52.2  44.0  53.4  52.2  42.7  52.8  -
-TMC2007   H   6.7   6.5   6.8   6.5   6.5   6.5   6.5   8.5   6.5   6.7   9.0   6.8  -
-Mediamill J  41.2  42.3  35.2  40.5  38.0  41.1  41.1  38.6  35.9  44.2  38.5  43.0  -
-Mediamill H   3.4   3.1   3.6   3.2   3.5   3.1   3.2   4.2   3.5   3.0   3.9   3.2  -
-NUS-WIDE  J  34.2  32.3  32.3  32.2  32.1  32.3  32.3  32.8  32.7  30.6  24.3  31.6  -
-NUS-WIDE  H   2.1   2.1   2.1   2.1   2.2   2.1   2.1   2.7   2.2   2.1   2.4   2.2  -
+Scene     J  73.6  58.4  71.9  67.5  69.4  65.6  68.0  66.4  72.8  63.9  74.9  75.2  -  -
+Scene     H   8.9  10.8   9.5  10.9  10.3  10.1  10.3  10.9   9.2   8.3   8.6   8.5  -  -
+RCV1      J  69.5  64.9  67.2  63.4  63.5  64.8  67.4  50.9  64.6  55.8  51.3  62.5  -  -
+RCV1      H   1.4   1.4   1.9   1.6   1.6   1.4   1.4   2.8   1.7   1.7   2.9   1.8  -  -
+TMC2007   J  53.1  52.2  51.9  52.4  52.8  52.1  52.2  44.0  53.4  52.2  42.7  52.8  -  -
+TMC2007   H   6.7   6.5   6.8   6.5   6.5   6.5   6.5   8.5   6.5   6.7   9.0   6.8  -  -
+Mediamill J  41.2  42.3  35.2  40.5  38.0  41.1  41.1  38.6  35.9  44.2  38.5  43.0  -  -
+Mediamill H   3.4   3.1   3.6   3.2   3.5   3.1   3.2   4.2   3.5   3.0   3.9   3.2  -  -
+NUS-WIDE  J  34.2  32.3  32.3  32.2  32.1  32.3  32.3  32.8  32.7  30.6  24.3  31.6  -  -
+NUS-WIDE  H   2.1   2.1   2.1   2.1   2.2   2.1   2.1   2.7   2.2   2.1   2.4   2.2  -  -
 """
 
 _AS_THEY_ARE = {"norm": None}
@@ -78,6 +80,7 @@ def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
         "CDN": {"C": C, "target": "hamming"},
         "CBM+LR": {"C": C, "n_components": K},
         "CBM+LR:K=2": {"C": C, "n_components": 2},
+        "CBM+LR:one-start": {"C": C, "n_components": K},
         "ECC-label": {"C": C, "voting": "label"},
         "ECC-subset": {"C": C, "voting": "subset"},
         "pairCRF": {"C": 1.0},
@@ -85,6 +88,13 @@ def _logistic(C: float, K: int, **boosted: Any) -> dict[str, dict[str, Any]]:
         "PowSet+GB": {"learner": "boosting"},
         "CBM+GB": {"experts": "boosting", **boosted},
     }
+
+
+def _mediamill() -> dict[str, dict[str, Any]]:
+    """As tuned there; the power-set over its 4,913 sets with fewer trees than by default."""
+    settings = _logistic(1e3, 50, n_components=5)
+    settings["PowSet+GB"] = {**settings["PowSet+GB"], "n_trees": 20}
+    return settings
 
 
 def _mixture_trial(column: str) -> Trial:
@@ -144,7 +154,7 @@ PAPER = Paper(
             dataset="Mediamill",
             folder="mediamill",
             features=_AS_THEY_ARE,
-            parameters=_logistic(1e3, 50, n_components=5),
+            parameters=_mediamill(),
             slow=("PowSet+LR", "pairCRF", "ECC-label", "ECC-subset", "PowSet+GB"),
             about="Variance of the prior and numbers of components as the paper tuned them.",
         ),
@@ -192,7 +202,7 @@ PAPER = Paper(
         ),
         Noted(
             "with 3, 10 and 20 trees a set it has 7.8 / 33.3 / 4.1, 10.3 / 35.6 / 3.8 and 11.7 / "
-            "37.6 / 3.7; 100, as here, take an hour",
+            "37.6 / 3.7; ours has 20, not the 100 of the default",
             table="2",
             dataset="Mediamill",
             method="PowSet+GB",
