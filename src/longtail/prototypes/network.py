@@ -172,7 +172,8 @@ class Encoder:
         out = np.empty((X.shape[0], self.n_bits), dtype=np.float32)
         encode_rows(
             X.indptr.astype(np.int64), X.indices, X.data, 0, X.shape[0],
-            *map(read_only, (self.tiles, self.shifts, self.second, self.bias)), out,
+            read_only(self.tiles), read_only(self.shifts), read_only(self.second),
+            read_only(self.bias), out,
         )  # fmt: skip
         return out
 
