@@ -17,6 +17,13 @@ import scipy.sparse as sp
 from longtail.data import Dataset, load
 from longtail.published.paper import Noted, Paper, PublishedTable, Trial, read_table
 
+_VARIANTS = (
+    "DBPC threshold chosen",
+    "DBPC fixed codes",
+    "DBPC two-layer decoder",
+    "DBPC PCA start",
+    "DBPC PCA start fixed codes",
+)
 _METHODS = {
     "DBPC": "dbpc",
     "BR": "br",
@@ -25,28 +32,25 @@ _METHODS = {
     "ML-kNN": "ml-knn",
     "LM-kNN": "lm-knn",
     "SLEEC": "sleec",
-    "DBPC, threshold chosen": "dbpc",
-    "DBPC, fixed codes": "dbpc",
-    "DBPC, decoder of two layers": "dbpc",
-    "DBPC, PCA start": "dbpc",
-    "DBPC, PCA start, fixed codes": "dbpc",
+    **dict.fromkeys(_VARIANTS, "dbpc"),
 }
+_COLUMNS = tuple(name for name in _METHODS if name not in _VARIANTS)
 _METRICS = {"E": "f1_example", "I": "f1_micro", "A": "f1_macro"}
 
-# Columns as above; the last five are ours.
+# Columns as above, without our variants.
 _TABLE = """
-Delicious    E  .2552  .2091  .1021  .1641  .1494  .2345  .2024  -  -  -  -  -
-Delicious    I  .2768  .2420  .1323  .1916  .1704  .2862  .2383  -  -  -  -  -
-Delicious    A  .1165  .0854  .0295  .0502  .0463  .1236  .0632  -  -  -  -  -
-EUR-Lex      E  .3516  .3619  .0972  .3138  .2701  .3445  .3343  -  -  -  -  -
-EUR-Lex      I  .4269  .3965  .1247  .3757  .3168  .4026  .3883  -  -  -  -  -
-EUR-Lex      A  .1145  .0982  .0502  .0935  .0591  .0987  .0725  -  -  -  -  -
-MIRFLICKR25K E  .6429  .5329  .5062  .5624  .5557  .6035  .6212  -  -  -  -  -
-MIRFLICKR25K I  .6992  .5833  .5864  .6232  .6080  .6531  .6773  -  -  -  -  -
-MIRFLICKR25K A  .5839  .5042  .2532  .4627  .4590  .5326  .5511  -  -  -  -  -
-NUS-WIDE     E  .637   .512   .479   .504   .529   .552   .625   -  -  -  -  -
-NUS-WIDE     I  .664   .535   .483   .529   .546   .576   .643   -  -  -  -  -
-NUS-WIDE     A  .493   .332   .269   .346   .356   .364   .467   -  -  -  -  -
+Delicious    E  .2552  .2091  .1021  .1641  .1494  .2345  .2024
+Delicious    I  .2768  .2420  .1323  .1916  .1704  .2862  .2383
+Delicious    A  .1165  .0854  .0295  .0502  .0463  .1236  .0632
+EUR-Lex      E  .3516  .3619  .0972  .3138  .2701  .3445  .3343
+EUR-Lex      I  .4269  .3965  .1247  .3757  .3168  .4026  .3883
+EUR-Lex      A  .1145  .0982  .0502  .0935  .0591  .0987  .0725
+MIRFLICKR25K E  .6429  .5329  .5062  .5624  .5557  .6035  .6212
+MIRFLICKR25K I  .6992  .5833  .5864  .6232  .6080  .6531  .6773
+MIRFLICKR25K A  .5839  .5042  .2532  .4627  .4590  .5326  .5511
+NUS-WIDE     E  .637   .512   .479   .504   .529   .552   .625
+NUS-WIDE     I  .664   .535   .483   .529   .546   .576   .643
+NUS-WIDE     A  .493   .332   .269   .346   .356   .364   .467
 """
 
 FOLDS = 3
@@ -82,11 +86,11 @@ def _settings(**own: Any) -> dict[str, dict[str, Any]]:
         "DBPC": own,
         "BR": {"C": 10.0},
         "PLST": {"code_size": 128},
-        "DBPC, threshold chosen": {**own, **held_out},
-        "DBPC, fixed codes": {**own, "learning": "fixed-codes"},
-        "DBPC, decoder of two layers": {**own, "decoder": "layers", "mu": 0.1, "tau": 1.0},
-        "DBPC, PCA start": {**own, "start": "pca"},
-        "DBPC, PCA start, fixed codes": {**own, "start": "pca", "learning": "fixed-codes"},
+        "DBPC threshold chosen": {**own, **held_out},
+        "DBPC fixed codes": {**own, "learning": "fixed-codes"},
+        "DBPC two-layer decoder": {**own, "decoder": "layers", "mu": 0.1, "tau": 1.0},
+        "DBPC PCA start": {**own, "start": "pca"},
+        "DBPC PCA start fixed codes": {**own, "start": "pca", "learning": "fixed-codes"},
     }
 
 
@@ -117,7 +121,7 @@ PAPER = Paper(
     methods=_METHODS,
     tables=(
         PublishedTable(
-            "2", "section 4.2", read_table(_TABLE, _METHODS, _METRICS), scale=1.0, digits=4
+            "2", "section 4.2", read_table(_TABLE, _COLUMNS, _METRICS), scale=1.0, digits=4
         ),
     ),
     trials=(
@@ -135,10 +139,10 @@ PAPER = Paper(
             "tenth as many cannot hold the rare labels. Settings chosen on a fifth of the first "
             "fold's training points.",
             slow=(
-                "DBPC, threshold chosen",
-                "DBPC, decoder of two layers",
-                "DBPC, PCA start",
-                "DBPC, PCA start, fixed codes",
+                "DBPC threshold chosen",
+                "DBPC two-layer decoder",
+                "DBPC PCA start",
+                "DBPC PCA start fixed codes",
             ),
             n_bits=1024,
             ratio=1.0,
@@ -151,6 +155,7 @@ PAPER = Paper(
         ),
     ),
     also=tuple(_METRICS.values()),
+    variants=_VARIANTS,
     noted=(
         Noted(
             "the paper's EUR-Lex has 1.29 labels a point and is another data set; there it has "

@@ -150,6 +150,8 @@ class Paper:
         The data sets that can be had.
     also : tuple of str
         Metrics to show beside those of the tables, rankings without their ranks.
+    variants : tuple of str
+        Methods beside those of the tables, run on every data set: its own with parts left out.
     with_tail : tuple of str
         Methods that are also shown with a tail weight, chosen on training data.
     noted : tuple of Noted
@@ -165,6 +167,7 @@ class Paper:
     tables: tuple[PublishedTable, ...]
     trials: tuple[Trial, ...]
     also: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
     with_tail: tuple[str, ...] = ()
     noted: tuple[Noted, ...] = ()
     counts_parameters: bool = False
@@ -193,18 +196,23 @@ class Paper:
         return found
 
     def methods_on(self, trial: Trial) -> list[str]:
-        """The methods that its tables have on a data set; all, where no table has the data set."""
+        """The methods that its tables have on a data set, and the variants; all, where no table has
+        the data set."""
         values = [
             table.values[trial.dataset] for table in self.tables if trial.dataset in table.values
         ]
-        return [name for name in self.methods if not values or any(name in each for each in values)]
+        return [
+            name
+            for name in self.methods
+            if not values or name in self.variants or any(name in each for each in values)
+        ]
 
     def method(self, name: str) -> str:
         """The paper's name of a method, which may be given by longtail's name, in any case."""
         for ours, known in self.methods.items():
             if name.lower() in (ours.lower(), known):
                 return ours
-        names = ", ".join(self.methods.values())
+        names = ", ".join(self.methods)
         raise ParameterError(f"{self.key} has no method {name!r}; its methods are {names}.")
 
     def table(self, number: str) -> PublishedTable:
