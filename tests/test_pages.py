@@ -75,7 +75,10 @@ def test_measured_columns_may_differ_and_no_others():
 
 @pytest.mark.parametrize(("page", "number"), TASKS)
 def test_commands_print_what_the_page_says(page, number, tmp_path, monkeypatch):
-    """With other versions of what the built-in data is made of, only that they run and print."""
+    """With other versions of what the built-in data is made of, only that they run and print.
+
+    A page that has not been printed yet says nothing to compare with; its commands run.
+    """
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     as_printed = versions_of(text) == versions()
@@ -83,7 +86,8 @@ def test_commands_print_what_the_page_says(page, number, tmp_path, monkeypatch):
     for _, done in steps(tasks(text)[number], tmp_path):
         for step in done:
             count += 1
-            assert bool(step.printed) == bool(step.expected), step
+            if versions_of(text):
+                assert bool(step.printed) == bool(step.expected), step
             if as_printed:
                 assert same(step.expected, step.printed), (
                     f"{step.code}\nprints\n{step.printed}\nand the page says\n{step.expected}"
