@@ -49,9 +49,7 @@ def test_peak_memory_is_far_below_a_dense_matrix(method):
     allowed = 2 * found["weights"] + 120e6
     assert allowed < min(points_by_labels, features_by_labels), "the test could not fail"
     assert found["fit"] < allowed, found
-    cell = (
-        3 if method in IN_BLOCKS else 1
-    )  # bytes that one of n×L may take: no float, not even a flag
+    cell = 3 if method in IN_BLOCKS else 1  # bytes: no float of n×L, or not even a flag
     assert found["predict"] < cell * N * L, found
 
 
