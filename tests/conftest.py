@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LIMIT = 0.05  # minutes that a method of `all_compared` may take by its own account
+LIMIT = 0.01  # minutes that a method of `all_compared` may take by its own account
 
 
 @pytest.fixture(scope="session")

@@ -17,13 +17,15 @@ from longtail.data import make_longtail
 
 longtail.methods.methods()  # imports every method before the fork
 
-N, D, L = 8000, 10_000, 20_000
+N, D, L = 4000, 4000, 20_000
 
 
 @cache
 def problem() -> Any:
-    """Short documents, five labels each, every label with at least one."""
-    data = make_longtail(N, D, L, power=0.5, features_per_sample=12, random_state=0)
+    """Short documents with eight labels each; every label has one at least."""
+    data = make_longtail(
+        N, D, L, power=0.3, labels_per_sample=8, features_per_sample=6, random_state=0
+    )
     assert (np.bincount(data.Y.indices, minlength=L) > 0).all()
     return data
 

