@@ -172,8 +172,8 @@ PAPER = Paper(
             for dataset in ("DMOZ-7500", "Wikipedia-7500")
         ),
         Noted(
-            "C = 1, liblinear's default, as for OVO and M-SVM, while mRb's C is chosen; C = 10 does "
-            "OVA good: on 3,000 classes its MaF1 is then no longer below mRb's, its coverage is",
+            "C = 1, liblinear's default, as for OVO and M-SVM, while mRb's C is chosen; at C = 10 "
+            "and 3,000 classes OVA's MaF1 is no longer below mRb's, its coverage still is",
             method="OVA",
         ),
         Noted(
