@@ -315,11 +315,11 @@ class TestMemory:
         need = LogTree().estimate(X, y).peak_bytes / 2**30
         seen = []
         with pytest.raises(InputError, match=r"LogTree .* [\d.]+ GB .* memory_limit of") as caught:
-            LogTree(memory_limit=0.99 * need).fit(X, y, progress=lambda *told: seen.append(told))
+            LogTree(memory_limit=need / 2).fit(X, y, progress=lambda *told: seen.append(told))
         assert "max_nodes" in str(caught.value)
         assert "\n" not in str(caught.value)
         assert seen == []
-        LogTree(memory_limit=1.01 * need).fit(X, y)
+        LogTree(memory_limit=need).fit(X, y)
 
     def test_it_is_not_the_table_alone_that_counts(self):
         """More nodes and more points need more, with as many weights as the table can hold."""
@@ -330,7 +330,7 @@ class TestMemory:
         assert more.peak_bytes > large.peak_bytes + 100 * 4 * len(y)
 
     def test_the_table_is_not_copied_in_the_end(self):
-        """A table of 60 MB of which little is written: only a copy would take that much."""
+        """A table of 60 MB; a copy would make it 120."""
         X = sp.csr_array((np.ones(100), (np.arange(100), np.arange(100))), shape=(100, 150_000))
         y = np.arange(100)
         LogTree().fit(X[:20], y[:20])  # kernels compiled
@@ -339,7 +339,7 @@ class TestMemory:
         assert 14 * 2**20 < len(tree.weights_) <= 2**24
         if memory.peak_bytes is None:
             pytest.skip("the system does not tell")
-        assert memory.peak_bytes < 0.5 * tree.weights_.nbytes
+        assert memory.peak_bytes < 1.5 * tree.weights_.nbytes
 
 
 class TestScores:
