@@ -186,7 +186,7 @@ def case(plot: Path | None) -> None:
     train, test = opened("scene")
     model = ConditionalBernoulliMixture(n_components=20, n_jobs=2)
     model.fit(train.X, train.Y, label_names=test.label_names)
-    chances, truth = model.predict_proba(test.X), test.Y.toarray() > 0
+    chances, truth = model.predict_proba(test.X).toarray(), test.Y.toarray() > 0
     found = model.predict(test.X).toarray() > 0
     odd = (found & (chances < 0.5)).any(axis=1)
     right = (found == truth).all(axis=1)

@@ -7,6 +7,9 @@ from longtail.joint import LabelPowerset, PairwiseCRF
 from longtail.mixtures import ConditionalBernoulliMixture
 from longtail.one_vs_rest import BinaryRelevance
 
+N = 3000
+SEEDS = (0, 1)
+
 
 @pytest.mark.parametrize("column", ["argmax + noise", "sample", "sample + noise"])
 def test_the_mixture_is_nearest_to_the_best_possible(column):
