@@ -235,7 +235,7 @@ class TestOddData:
 
     def test_so_are_boosted_ones(self):
         X, Y = sp.csr_array(np.ones((100_000, 1))), sp.csr_array(np.eye(2)[np.arange(100_000) % 2])
-        with pytest.raises(ParameterError, match=r"4\.\d GB; take fewer components"):
+        with pytest.raises(ParameterError, match=r"5\.\d GB; take fewer components"):
             ConditionalBernoulliMixture(n_components=950, experts="boosting").fit(X, Y)
 
     @pytest.mark.parametrize(
