@@ -7,7 +7,7 @@ from longtail.joint import LabelPowerset, PairwiseCRF
 from longtail.mixtures import ConditionalBernoulliMixture
 from longtail.one_vs_rest import BinaryRelevance
 
-N = 3000
+N = 6000
 SEEDS = (0, 1)
 
 
