@@ -182,11 +182,14 @@ def curve(bars: Bars, plot: Path | None) -> None:
 
 
 def case(plot: Path | None) -> None:
-    """The first test picture whose set is right and has a label that is less likely than not."""
+    """A test picture whose set is right and has a label that is less likely than not.
+
+    Of these the first of those with most labels.
+    """
     train, test = opened("scene")
     model = ConditionalBernoulliMixture(n_components=20, n_jobs=2)
     model.fit(train.X, train.Y, label_names=test.label_names)
-    chances, truth = model.predict_proba(test.X), test.Y.toarray() > 0
+    chances, truth = model.predict_proba(test.X).toarray(), test.Y.toarray() > 0
     found = model.predict(test.X).toarray() > 0
     odd = (found & (chances < 0.5)).any(axis=1)
     right = (found == truth).all(axis=1)
@@ -196,7 +199,7 @@ def case(plot: Path | None) -> None:
         f"that is less likely than not; {(odd & right).sum()} of these sets are right, and "
         f"{(odd & alone).sum()} sets of the labels more likely than not"
     )
-    at = int(np.flatnonzero(odd & right)[0])
+    at = int(np.argmax(np.where(odd & right, truth.sum(axis=1), -1)))
     why = model.explain(test.X[[at]])
     print(f"\n  test point {at}\n{why}\n")
     for label, chance in zip(why.labels, why.marginals, strict=True):

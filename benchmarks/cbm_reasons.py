@@ -22,11 +22,7 @@ from longtail.published import find_paper, read_trial
 
 DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIELD_STEPS = (20, 60, 100, 200)
-NETWORKS = (
-    ("scene", (0.1, 1.0, 10.0)),
-    ("rcv1", (1.0, 10.0, 1e6)),
-    ("mediamill", (1e3,)),
-)
+NETWORKS = (("scene", (0.1, 1.0, 10.0)), ("rcv1", (1.0, 10.0, 1e6)))
 SET_TREES = (3, 10, 20)
 POWERS = (0.1, 0.3, 0.5, 1.0)
 
@@ -47,7 +43,7 @@ def trees() -> None:
     from longtail.joint import LabelPowerset
 
     print("  trees a label or set: subset accuracy / Jaccard / Hamming")
-    for name, rounds in (("scene", (1, 2, 5, 10, 20)), ("rcv1", (1, 2, 3, 5, 10, 20))):
+    for name, rounds in (("scene", (2, 5, 10, 20)), ("rcv1", (1, 2, 3, 5, 10, 20))):
         train, test = opened(name)
         sizes = (1, 25) if name == "scene" else (1,)
         for size in sizes:
@@ -99,9 +95,9 @@ def softening() -> None:
     for power in POWERS:
         starts.SOFTENING = power
         found = []
-        for fold, seed in np.ndindex(3, 2):
+        for fold in range(3):
             rest, held_out = fold_of != fold, fold_of == fold
-            model = ConditionalBernoulliMixture(n_components=20, random_state=seed, n_jobs=2)
+            model = ConditionalBernoulliMixture(n_components=20, n_jobs=2)
             model.fit(train.X[rest], train.Y[rest])
             found.append(100 * subset_accuracy(train.Y[held_out], model.predict(train.X[held_out])))
         print(
@@ -155,7 +151,7 @@ def networks() -> None:
         print(f"  {name}: {wanted:.2f} labels a training point", flush=True)
         for C in strengths:
             model = DependencyNetwork(C=C, target="hamming", n_jobs=2).fit(train.X, train.Y)
-            chances = model.predict_proba(test.X)
+            chances = model.predict_proba(test.X, threshold=0.0).toarray()
             cut = np.sort(chances, axis=None)[-round(wanted * n)]
             for which, threshold in (("one half", 0.5), ("cardinality", cut)):
                 found = sp.csr_array((chances >= threshold).astype(np.int8))

@@ -68,7 +68,7 @@ def test_votes_on_sets_are_as_published_if_no_label_may_win(scene):
 
 @pytest.mark.published
 def test_by_whole_sets_the_network_is_better_than_published(scene):
-    """The paper's network is that of MEKA, which thresholds marginals: target="hamming" here."""
+    """The paper's is that of MEKA, which cuts marginals at one threshold and finds no sets."""
     found = np.mean(accuracies(scene, DependencyNetwork))
     print(f"cdn: {found:.1f} (paper 59.9)")
     assert found > 63.0
