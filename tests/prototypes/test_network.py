@@ -76,7 +76,7 @@ def test_stored_encoders_are_checked():
     [
         (torch.nn.Linear(30, 7), r"shape \(2, 7\) .* n_bits is 20; its last layer must have 20"),
         (torch.nn.Linear(31, 20), r"encoder fails on a mini-batch of shape \(2, 30\)"),
-        ("a network", "must be a torch.nn.Module"),
+        ("a network", "must be None or a torch.nn.Module"),
     ],
 )
 def test_encoders_of_the_wrong_size_are_refused(module, cause):
