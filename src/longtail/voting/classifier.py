@@ -15,7 +15,7 @@ from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
 from longtail.probabilities import ProbabilityClassifier
 from longtail.voting.explanation import VoteExplanation
-from longtail.voting.votes import Neighbours, kept_from, scored_votes
+from longtail.voting.votes import Neighbours, kept_from, scored_votes, vote_spans
 
 BLOCK_ROWS = 1024
 """Points a block; results do not depend on it, nor on the threads."""
@@ -64,29 +64,42 @@ class VotingClassifier(ProbabilityClassifier):
         thread_count(self.n_jobs)
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        return self._stacked(X, lambda x: self._best_scores(x, k))
+        def best(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
+            return from_ranked(*ranked(scores, k), scores.shape[1])
 
-    def _best_scores(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        scores = self._votes(X)[1]
-        return from_ranked(*ranked(scores, k), scores.shape[1])
+        return self._stacked(X, lambda x: self._voted(x, best))
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        return self._stacked(X, lambda x: kept_from(self._votes(x)[0], self.threshold_))
+        def kept(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
+            return kept_from(shares, self.threshold_)
 
-    def _votes(self, X: sp.csr_array) -> tuple[sp.csr_array, sp.csr_array]:
-        """Shares and scores of the labels of a block of points."""
+        return self._stacked(X, lambda x: self._voted(x, kept))
+
+    def _voted(
+        self, X: sp.csr_array, keep: Callable[[sp.csr_array, sp.csr_array], sp.csr_array]
+    ) -> sp.csr_array:
+        """What `keep` makes of shares and scores of a block of points, some votes at a time."""
         voters = self._voters()
-        return scored_votes(voters, self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0])))
+        found = self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0]))
+        return _one_below_the_other(
+            [
+                keep(*scored_votes(voters, Neighbours(*(part[span] for part in found))))
+                for span in vote_spans(voters, found.indices)
+            ]
+        )
 
     def _usual_scale(self) -> tuple[float, float]:
         return 4.0, -4.0 * self.threshold_  # the slope of log-odds at one half
 
     def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         """Shares of the neighbours that have each label, ties broken by distance."""
-        scores = self._stacked(X, lambda x: self._votes(x)[1])
-        likely = kept_from(scores, threshold)
-        likely.data = scores.data[scores.data >= threshold]
-        return likely
+
+        def likely(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
+            found = kept_from(scores, threshold)
+            found.data = scores.data[scores.data >= threshold]
+            return found
+
+        return self._stacked(X, lambda x: self._voted(x, likely))
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
@@ -135,8 +148,7 @@ class VotingClassifier(ProbabilityClassifier):
         self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
     ) -> sp.csr_array:
         """What `work` makes of each block of points, one below the other, on threads."""
-        parts = self._in_blocks(X, work)
-        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return _one_below_the_other(self._in_blocks(X, work))
 
     def _in_blocks(self, X: sp.csr_array, work: Callable[[sp.csr_array], Result]) -> list[Result]:
         starts = range(0, max(X.shape[0], 1), BLOCK_ROWS)
@@ -148,6 +160,10 @@ class VotingClassifier(ProbabilityClassifier):
             done=found.__setitem__,
         )  # fmt: skip
         return [found[first] for first in starts]
+
+
+def _one_below_the_other(parts: list[sp.csr_array]) -> sp.csr_array:
+    return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
 
 
 def _is_threshold(value: Any) -> bool:

@@ -16,6 +16,8 @@ from longtail.voting._vote_kernels import count_votes
 
 TIE = 2.0**-20
 """Weight of the distances in a score: only enough to break ties of shares."""
+VOTES = 2**20
+"""Votes that are counted at a time; voters may have thousands of labels each."""
 
 
 class Neighbours(NamedTuple):
@@ -116,14 +118,31 @@ def scored_votes(labels: sp.csr_array, found: Neighbours) -> tuple[sp.csr_array,
     return plain, scores
 
 
+def vote_spans(labels: sp.csr_array, neighbours: NDArray[np.int64]) -> list[slice]:
+    """The points in spans of some `VOTES` votes, or of one point that has more. O(n·k).
+
+    Examples
+    --------
+    >>> vote_spans(sp.csr_array([[1, 1], [0, 1]]), np.array([[0, 1], [1, -1]]))
+    [slice(0, 2, None)]
+    """
+    votes = np.cumsum(_vote_counts(labels, neighbours))
+    cuts = (np.flatnonzero(np.diff(votes // VOTES)) + 1).tolist()
+    return [slice(a, b) for a, b in zip([0, *cuts], [*cuts, len(votes)], strict=True)]
+
+
+def _vote_counts(labels: sp.csr_array, neighbours: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many labels the voters of each point have between them, repeats included."""
+    sizes = np.append(np.diff(labels.indptr), 0).astype(np.int64)  # the last for no voter, -1
+    return sizes[neighbours].sum(axis=1)
+
+
 def _both_shares(
     labels: sp.csr_array, neighbours: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> tuple[sp.csr_array, sp.csr_array]:
     n, n_labels = len(neighbours), labels.shape[1]
     starts = labels.indptr.astype(np.int64)
-    there = neighbours >= 0
-    counts = np.where(there, np.diff(starts)[neighbours] if labels.shape[0] else 0, 0)
-    room = np.concatenate(([0], np.cumsum(counts.sum(axis=1)))).astype(np.int64)
+    room = np.concatenate(([0], np.cumsum(_vote_counts(labels, neighbours)))).astype(np.int64)
     columns = np.empty(room[-1], dtype=np.int64)
     plain, weighted = np.empty(room[-1]), np.empty(room[-1])
     ends = np.zeros(n + 1, dtype=np.int64)
