@@ -83,7 +83,7 @@ class VotingClassifier(ProbabilityClassifier):
         found = self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0]))
         return _one_below_the_other(
             [
-                keep(*scored_votes(voters, Neighbours(*(part[span] for part in found))))
+                keep(*scored_votes(voters, Neighbours(found.indices[span], found.distances[span])))
                 for span in vote_spans(voters, found.indices)
             ]
         )
