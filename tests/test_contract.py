@@ -123,6 +123,10 @@ def refuses_flipped_bytes(folder):
     longtail.load(folder)
 
 
+ONE_PIECE = ("logtree", "ovo")
+"""Methods that do not cut so small a problem into pieces, whatever the number of threads."""
+
+
 class Nonsense:
     """A value that no parameter can have, though scikit-learn can copy it."""
 
@@ -345,7 +349,8 @@ class TestContract:
         shared.clear()
         two = clone(classifier).set_params(n_jobs=2).fit(data.X, data.Y)
         second = two.predict_topk(data.X, 5)
-        assert max(shared.values(), default=0) >= 2, "there was nothing for a second thread to do"
+        if classifier.method not in ONE_PIECE:
+            assert max(shared.values(), default=0) >= 2, "there was nothing for a second thread"
         assert np.array_equal(first.indices, second.indices)
         assert np.array_equal(first.data, second.data)
         assert (sets != two.predict(data.X)).nnz == 0
