@@ -31,7 +31,7 @@ def cells(line):
 def comparable(text):
     """Without times and sizes, in sentences and in tables, and without what depends on them."""
     lines, measured = [], []
-    rows = text.splitlines()
+    rows = text.splitlines() or [""]
     for line, following in zip(rows, [*rows[1:], ""], strict=True):
         if set(following.strip()) == {"─"}:
             measured = [column for column, name in enumerate(cells(line)) if name in MEASURED]

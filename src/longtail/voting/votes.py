@@ -16,7 +16,7 @@ from longtail.voting._vote_kernels import count_votes
 
 TIE = 2.0**-20
 """Weight of the distances in a score: only enough to break ties of shares."""
-VOTES = 2**20
+VOTES = 2**18
 """Votes that are counted at a time; voters may have thousands of labels each."""
 
 
