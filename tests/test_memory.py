@@ -69,3 +69,9 @@ def test_what_cannot_fit_is_refused_with_an_estimate(method):
     message = str(caught.value)
     assert message.endswith(".")
     assert "\n" not in message
+
+
+def test_what_the_default_limit_allows_a_lower_one_refuses():
+    data = make_longtail(2000, 2000, L, power=0.5, features_per_sample=12, random_state=0)
+    with pytest.raises(InputError, match=r"[\d.]+ GB .* memory_limit of 0\.05 GB"):
+        find_method("ova").estimator(memory_limit=0.05).fit(data.X, data.Y)
