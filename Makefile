@@ -11,7 +11,7 @@ OLDEST := .venv-oldest
 WHEEL := .venv-wheel
 PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores)
 
-.PHONY: demo test test-oldest test-wheel lint docs pages wheel clean browser \
+.PHONY: demo test coverage test-oldest test-wheel lint docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates
 
@@ -22,6 +22,11 @@ demo: $(CORE)
 test: $(TEST) lint browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
+
+# Which lines of src/ the tests run, those of commands in processes of their own included; at least 90 %.
+coverage: $(TEST) browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --cov --cov-report=term
+	$(BIN)/coverage report --fail-under=90 >/dev/null
 
 lint: $(TEST)
 	$(BIN)/ruff check --quiet .
