@@ -143,7 +143,7 @@ def test_others_do_not_depend_on_threads_or_blocks(monkeypatch):
 
 def test_others_go_on_after_a_stop(monkeypatch, tmp_path):
     monkeypatch.setattr(_search, "BLOCK_ROWS", 16)
-    rows = sp.random_array((50, 20), density=0.2, rng=np.random.default_rng(0), format="csr")
+    rows = sp.random_array((64, 20), density=0.2, rng=np.random.default_rng(0), format="csr")
     index = NeighbourIndex(rows)
     expected = find_others(index, rows, 3, n_jobs=1, run=Run())
 

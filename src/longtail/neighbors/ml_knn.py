@@ -6,6 +6,7 @@ Zhang & Zhou, ML-kNN: A lazy learning approach to multi-label learning, Pattern 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -221,10 +222,11 @@ class MLKNN(LazyClassifier):
         self.prior_, self.odds_ = table.prior, table.odds
         run.report("tables", n_labels, n_labels)
 
-    def _held_out(self, lists: FoldNeighbours, fold_of: NDArray[np.int64], k: int) -> sp.csr_array:
+    def _held_out(
+        self, lists: FoldNeighbours, fold_of: NDArray[np.int64], k: int
+    ) -> Iterator[sp.csr_array]:
         """Posteriors of the training points, fold by fold, each by counts made without it."""
         least = THRESHOLDS[0] if self.threshold is None else float(self.threshold)
-        parts = []
         for fold in range(int(fold_of.max()) + 1):
             inside, outside = (np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold))
             table = Posteriors.of(
@@ -236,8 +238,7 @@ class MLKNN(LazyClassifier):
             found = lists.without(fold, inside, k).indices
             posteriors = likely_labels(self.labels_, found, table.odds, order, _logit(least))
             posteriors.data = expit(posteriors.data)
-            parts.append(posteriors)
-        return sp.csr_array(sp.vstack(parts, format="csr"))
+            yield posteriors
 
     # ---- the contract ------------------------------------------------------------------------
 

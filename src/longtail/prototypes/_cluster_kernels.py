@@ -85,3 +85,19 @@ def spread_seeds(indptr, indices, label_indptr, label_rows, draws, shared, close
                 closest[i] = distance
             shared[i] = 0
     return chosen.shape[0]
+
+
+@kernel
+def products_with_own(indptr, indices, mean_indptr, mean_indices, mean_data, members, products):
+    """Inner product of each label set with the mean of its group, whose columns are sorted.
+
+    O(labels of the sets, times a logarithm).
+    """
+    for i in range(members.shape[0]):
+        first, last = mean_indptr[members[i]], mean_indptr[members[i] + 1]
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            at = first + np.searchsorted(mean_indices[first:last], indices[p])
+            if at < last and mean_indices[at] == indices[p]:
+                total += mean_data[at]
+        products[i] = total

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from longtail.engine.executor import run_threads
 from longtail.errors import LongtailWarning
 from longtail.labels.sets import distinct_sets
-from longtail.prototypes._cluster_kernels import nearest_means, spread_seeds
+from longtail.prototypes._cluster_kernels import nearest_means, products_with_own, spread_seeds
 
 ROWS = 2048  # label sets that one piece of work compares with the means
 SPREAD = 2 * 10**10  # rows times clusters up to which seeds are drawn far apart
@@ -157,12 +157,13 @@ def _groups(
 def _own_products(
     Y: sp.csr_array, means: sp.csr_array, members: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Inner product of each row with the mean of its group, some thousand rows at a time."""
-    parts = [
-        np.asarray(Y[a : a + ROWS].multiply(means[members[a : a + ROWS]]).sum(axis=1)).ravel()
-        for a in range(0, Y.shape[0], ROWS)
-    ]
-    return np.concatenate(parts)
+    """Inner product of each row with the mean of its group."""
+    products = np.empty(len(members))
+    products_with_own(
+        Y.indptr.astype(np.int64), Y.indices, means.indptr.astype(np.int64), means.indices,
+        means.data, members, products,
+    )  # fmt: skip
+    return products
 
 
 def _means(Y: sp.csr_array, members: NDArray[np.int64], n_clusters: int) -> sp.csr_array:

@@ -17,7 +17,15 @@ from longtail.voting.choosing import (
 )
 from longtail.voting.classifier import BLOCK_ROWS, VotingClassifier
 from longtail.voting.explanation import VoteExplanation
-from longtail.voting.votes import TIE, Neighbours, closeness, kept_from, scored_votes, vote
+from longtail.voting.votes import (
+    TIE,
+    Neighbours,
+    closeness,
+    kept_from,
+    scored_votes,
+    vote,
+    votes,
+)
 
 __all__ = [
     "BLOCK_ROWS",
@@ -37,4 +45,5 @@ __all__ = [
     "random_folds",
     "scored_votes",
     "vote",
+    "votes",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ class VotingChoice:
 
 
 def choose_voting(
-    score_of: Callable[[int], sp.csr_array],
+    scores_of: Callable[[int], Iterable[sp.csr_array]],
     truth: sp.csr_array,
     *,
     sizes: Sequence[int] = SIZES,
@@ -59,9 +59,9 @@ def choose_voting(
 
     Parameters
     ----------
-    score_of : callable
-        Gives the shares (n, L) of the labels of held-out points for a number of neighbours, as
-        `vote` makes them.
+    scores_of : callable
+        Gives the shares of the labels of held-out points for a number of neighbours, some rows at a
+        time, as `votes` makes them.
     truth : csr_array of shape (n, L)
         Their true labels.
     sizes : sequence of int
@@ -76,17 +76,17 @@ def choose_voting(
 
     Examples
     --------
-    >>> from longtail.voting import vote
+    >>> from longtail.voting import votes
     >>> labels = sp.csr_array([[1, 0], [0, 1], [0, 1]])
     >>> neighbours = np.array([[0, 1, 2]])
     >>> chosen = choose_voting(
-    ...     lambda k: vote(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
+    ...     lambda k: votes(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
     ... )
     >>> chosen.n_neighbors, chosen.f1.tolist()
     (3, [[0.0], [1.0]])
     """
     thresholds = THRESHOLDS if threshold is None else np.array([float(threshold)])
-    f1 = np.array([example_f1_at(score_of(int(k)), truth, thresholds) for k in sizes])
+    f1 = np.array([example_f1_at(scores_of(int(k)), truth, thresholds) for k in sizes])
     by_taste = np.argsort(np.abs(thresholds - THRESHOLD), kind="stable")
     best = np.unravel_index(f1[:, by_taste].argmax(), f1.shape)
     return VotingChoice(
@@ -99,18 +99,29 @@ def choose_voting(
 
 
 def example_f1_at(
-    scores: sp.csr_array, truth: sp.csr_array, thresholds: NDArray[np.float64]
+    scores: Iterable[sp.csr_array], truth: sp.csr_array, thresholds: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The mean F1 of the points if the labels from each threshold on are predicted.
 
-    A point with neither true nor predicted labels counts as 1. O(thresholds · nnz).
+    The scores come some rows at a time. A point with neither true nor predicted labels counts as 1.
+    O(thresholds · nnz).
 
     Examples
     --------
     >>> scores, truth = sp.csr_array([[0.2, 0.9]]), sp.csr_array([[0, 1]])
-    >>> example_f1_at(scores, truth, np.array([0.1, 0.5])).round(3).tolist()
+    >>> example_f1_at([scores], truth, np.array([0.1, 0.5])).round(3).tolist()
     [0.667, 1.0]
     """
+    total, done = np.zeros(len(thresholds)), 0
+    for part in scores:
+        total += _f1_sums(part, truth[done : done + part.shape[0]], thresholds)
+        done += part.shape[0]
+    return total / done
+
+
+def _f1_sums(
+    scores: sp.csr_array, truth: sp.csr_array, thresholds: NDArray[np.float64]
+) -> NDArray[np.float64]:
     right = holds(
         scores.indptr.astype(np.int64), scores.indices,
         truth.indptr.astype(np.int64), truth.indices,
@@ -121,7 +132,7 @@ def example_f1_at(
         chosen = scores.data >= threshold
         both = _row_sums(chosen & right, scores.indptr)
         whole = true + _row_sums(chosen, scores.indptr)
-        found.append(np.divide(2 * both, whole, out=np.ones(len(true)), where=whole > 0).mean())
+        found.append(np.divide(2 * both, whole, out=np.ones(len(true)), where=whole > 0).sum())
     return np.array(found)
 
 

@@ -6,6 +6,7 @@ predicted if its mean over the neighbours' label vectors reaches a threshold.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -72,6 +73,18 @@ def vote(
     if weights is None:
         weights = np.ones(neighbours.shape)
     return _both_shares(labels, neighbours, np.ascontiguousarray(weights, dtype=np.float64))[1]
+
+
+def votes(labels: sp.csr_array, neighbours: NDArray[np.int64]) -> Iterator[sp.csr_array]:
+    """The same for some points at a time, as many as have some `VOTES` votes between them.
+
+    Examples
+    --------
+    >>> [part.toarray().tolist() for part in votes(sp.csr_array([[1, 0]]), np.array([[0]]))]
+    [[[1.0, 0.0]]]
+    """
+    for span in vote_spans(labels, neighbours):
+        yield vote(labels, neighbours[span])
 
 
 def closeness(distances: NDArray[np.float64]) -> NDArray[np.float64]:
