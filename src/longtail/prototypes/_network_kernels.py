@@ -1,10 +1,36 @@
-"""Kernel of the default encoder: sparse rows through two layers, never made dense."""
+"""Kernels of the default encoder: sparse rows through two layers, never made dense."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from longtail._numba import kernel, unsigned
+
+
+@kernel
+def add_rows(rows, weights, start, end, matrix, sums):
+    """Add rows of a matrix to `sums`, each times its weight, in order. O((end - start) · columns).
+
+    `rows` and `weights` count from `start` to `end`. Four at a time: the sums are read and written
+    once for four rows, to the same bits.
+    """
+    columns = unsigned(sums.shape[0])
+    one, two, three, four = unsigned(1), unsigned(2), unsigned(3), unsigned(4)
+    p, end = unsigned(start), unsigned(end)
+    while p + four <= end:
+        a, b = np.float32(weights[p]), np.float32(weights[p + one])
+        c, d = np.float32(weights[p + two]), np.float32(weights[p + three])
+        i, j = unsigned(rows[p]), unsigned(rows[p + one])
+        k, m = unsigned(rows[p + two]), unsigned(rows[p + three])
+        for u in range(columns):
+            two_more = (sums[u] + a * matrix[i, u]) + b * matrix[j, u]
+            sums[u] = (two_more + c * matrix[k, u]) + d * matrix[m, u]
+        p += four
+    while p < end:
+        a, i = np.float32(weights[p]), unsigned(rows[p])
+        for u in range(columns):
+            sums[u] += a * matrix[i, u]
+        p += one
 
 
 @kernel
@@ -15,24 +41,19 @@ def encode_rows(indptr, indices, data, first, last, tiles, shifts, second, bias,
     in the cache while all rows pass; `shifts` is b₁, (bands, units), `second` W₂ with one row a
     hidden unit. Each sum runs in one order whatever the rows beside, so a row's result is its own.
     """
-    n_tiles, units = unsigned(tiles.shape[0]), unsigned(tiles.shape[2])
-    bits = unsigned(second.shape[1])
+    units = unsigned(tiles.shape[2])
     hidden = np.empty(tiles.shape[2], dtype=np.float32)
-    for i in range(unsigned(first), unsigned(last)):
-        for c in range(bits):
-            out[i, c] = bias[c]
-    for t in range(n_tiles):
-        for i in range(unsigned(first), unsigned(last)):
-            for u in range(units):
-                hidden[u] = shifts[t, u]
-            for p in range(unsigned(indptr[i]), unsigned(indptr[i + unsigned(1)])):
-                x = np.float32(data[p])
-                j = unsigned(indices[p])
-                for u in range(units):
-                    hidden[u] += x * tiles[t, j, u]
-            for u in range(units):
-                h = hidden[u]
-                if h > np.float32(0.0):
-                    row = t * units + u
-                    for c in range(bits):
-                        out[i, c] += h * second[row, c]
+    above = np.empty(tiles.shape[2], dtype=np.float32)
+    places = np.empty(tiles.shape[2], dtype=np.uint64)
+    for i in range(first, last):
+        out[i] = bias
+    for t in range(tiles.shape[0]):
+        for i in range(first, last):
+            hidden[:] = shifts[t]
+            add_rows(indices, data, indptr[i], indptr[i + 1], tiles[t], hidden)
+            n_above = unsigned(0)
+            for u in range(units):  # written always, counted if positive: no branch to mispredict
+                above[n_above] = hidden[u]
+                places[n_above] = unsigned(t) * units + u
+                n_above += unsigned(hidden[u] > np.float32(0.0))
+            add_rows(places, above, 0, n_above, second, out[i])
