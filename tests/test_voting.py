@@ -20,7 +20,8 @@ from longtail.voting import (
     random_folds,
     scored_votes,
     vote,
-    votes,
+    vote_in_parts,
+    voted_labels,
 )
 
 
@@ -109,6 +110,21 @@ def test_f1_at_thresholds_is_that_of_the_sets(seed):
     assert np.allclose(example_f1_at([scores[:2], scores[2:]], truth, thresholds), expected)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_labels_from_a_threshold_are_those_of_the_shares(seed):
+    rng = np.random.default_rng(seed)
+    labels = sp.csr_array(np.where(rng.random((12, 7)) < 0.4, rng.integers(1, 5, (12, 7)) / 4, 0))
+    neighbours = rng.integers(-1, 12, (9, 4))
+    threshold = float(rng.choice([0.25, 0.5, 0.75]))
+    expected = kept_from(vote(labels, neighbours), threshold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("longtail.voting.votes.VOTES", 10)  # several spans
+        found = voted_labels(labels, neighbours, threshold)
+    assert np.array_equal(found.indptr, expected.indptr)
+    assert np.array_equal(found.indices, expected.indices)
+
+
 def test_choice_is_the_best_pair():
     rng = np.random.default_rng(3)
     labels = sp.csr_array((rng.random((40, 6)) < 0.4).astype(int))
@@ -116,7 +132,7 @@ def test_choice_is_the_best_pair():
     neighbours = np.argsort(rng.random((15, 40)), axis=1)[:, :10]
     sizes = (1, 5, 10)
     choice = choose_voting(
-        lambda k: votes(labels, neighbours[:, :k]), truth, sizes=sizes, threshold=None
+        lambda k: vote_in_parts(labels, neighbours[:, :k]), truth, sizes=sizes, threshold=None
     )
     table = np.array(
         [
@@ -139,7 +155,9 @@ def test_choice_is_the_best_pair():
 def test_equal_choices_are_the_smallest_and_the_most_usual():
     labels = sp.csr_array(np.ones((30, 1), dtype=int))
     neighbours = np.tile(np.arange(20), (4, 1))
-    choice = choose_voting(lambda k: votes(labels, neighbours[:, :k]), labels[:4], threshold=None)
+    choice = choose_voting(
+        lambda k: vote_in_parts(labels, neighbours[:, :k]), labels[:4], threshold=None
+    )
     assert (choice.n_neighbors, choice.threshold) == (1, 0.5)
 
 

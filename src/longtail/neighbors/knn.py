@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail._run import Run
 from longtail.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
-from longtail.voting import THRESHOLD, Neighbours, choose_voting, votes
+from longtail.voting import THRESHOLD, Neighbours, choose_voting, vote_in_parts
 
 
 class KNN(LazyClassifier):
@@ -93,7 +93,7 @@ class KNN(LazyClassifier):
         if n > 1 and (len(sizes) > 1 or self.threshold is None):
             found = self._held_out(sizes[-1], run.part("neighbours"))
             choice = choose_voting(
-                lambda k: votes(self.labels_, found.indices[:, :k]), self.labels_,
+                lambda k: vote_in_parts(self.labels_, found.indices[:, :k]), self.labels_,
                 sizes=sizes, threshold=self.threshold,
             )  # fmt: skip
             self._keep_choice(choice)

@@ -36,7 +36,7 @@ from longtail.voting import (
     Neighbours,
     VotingClassifier,
     choose_voting,
-    votes,
+    vote_in_parts,
 )
 
 DIMENSIONS = 256  # coordinates of label vectors where none are asked for
@@ -289,7 +289,7 @@ class LMKNN(VotingClassifier):
         width = min(part.shape[1] for part in found)
         lists = np.concatenate([part[:, :width] for part in found])
         choice = choose_voting(
-            lambda k: votes(Y, lists[:, :k]), sp.csr_array(sp.vstack(truth, format="csr")),
+            lambda k: vote_in_parts(Y, lists[:, :k]), sp.csr_array(sp.vstack(truth, format="csr")),
             sizes=sizes, threshold=self.threshold,
         )  # fmt: skip
         self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold

@@ -38,7 +38,7 @@ from longtail.prototypes.codes import (
 )
 from longtail.prototypes.hamming import nearest_codes
 from longtail.prototypes.network import check_memory, default_hidden, import_torch
-from longtail.voting import SIZES, choose_voting, votes
+from longtail.voting import SIZES, choose_voting, vote_in_parts
 
 CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
@@ -298,7 +298,7 @@ class _Trainer:
         queries = packed(np.where(self._encoded(X) >= 0, 1, -1))
         found = nearest_codes(queries, packed(codes), max(sizes)).indices
         chosen = choose_voting(
-            lambda k: votes(self.clusters.means, found[:, :k]), truth,
+            lambda k: vote_in_parts(self.clusters.means, found[:, :k]), truth,
             sizes=sizes, threshold=settings.threshold,
         )  # fmt: skip
         return float(chosen.f1.max()), chosen.n_neighbors, chosen.threshold

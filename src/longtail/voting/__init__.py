@@ -24,7 +24,8 @@ from longtail.voting.votes import (
     kept_from,
     scored_votes,
     vote,
-    votes,
+    vote_in_parts,
+    voted_labels,
 )
 
 __all__ = [
@@ -45,5 +46,6 @@ __all__ = [
     "random_folds",
     "scored_votes",
     "vote",
-    "votes",
+    "vote_in_parts",
+    "voted_labels",
 ]

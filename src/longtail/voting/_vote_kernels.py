@@ -56,6 +56,46 @@ def count_votes(
 
 
 @kernel
+def labels_from(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    neighbours: NDArray[Any],
+    threshold: float,
+    seen_by: NDArray[Any],
+    sums: NDArray[Any],
+    met: NDArray[Any],
+    ends: NDArray[Any],
+    columns: NDArray[Any],
+) -> None:
+    """Write the labels of each row that enough voters have, with ascending columns."""
+    to = 0
+    for i in range(neighbours.shape[0]):
+        first = to
+        voters = 0
+        n_met = 0
+        for j in range(neighbours.shape[1]):
+            voter = neighbours[i, j]
+            if voter < 0:
+                continue
+            voters += 1
+            for p in range(indptr[voter], indptr[voter + 1]):
+                label = indices[p]
+                if seen_by[label] != i:
+                    seen_by[label] = i
+                    sums[label] = 0.0
+                    met[n_met] = label
+                    n_met += 1
+                sums[label] += data[p]
+        for p in range(n_met):
+            if sums[met[p]] / voters >= threshold:
+                columns[to] = met[p]
+                to += 1
+        columns[first:to].sort()
+        ends[i + 1] = to
+
+
+@kernel
 def holds(
     indptr: NDArray[Any], indices: NDArray[Any], other_indptr: NDArray[Any], other: NDArray[Any]
 ) -> NDArray[np.bool_]:

@@ -61,7 +61,7 @@ def choose_voting(
     ----------
     scores_of : callable
         Gives the shares of the labels of held-out points for a number of neighbours, some rows at a
-        time, as `votes` makes them.
+        time, as `vote_in_parts` makes them.
     truth : csr_array of shape (n, L)
         Their true labels.
     sizes : sequence of int
@@ -76,11 +76,11 @@ def choose_voting(
 
     Examples
     --------
-    >>> from longtail.voting import votes
+    >>> from longtail.voting import vote_in_parts
     >>> labels = sp.csr_array([[1, 0], [0, 1], [0, 1]])
     >>> neighbours = np.array([[0, 1, 2]])
     >>> chosen = choose_voting(
-    ...     lambda k: votes(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
+    ...     lambda k: vote_in_parts(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
     ... )
     >>> chosen.n_neighbors, chosen.f1.tolist()
     (3, [[0.0], [1.0]])

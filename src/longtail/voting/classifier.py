@@ -15,7 +15,13 @@ from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
 from longtail.probabilities import ProbabilityClassifier
 from longtail.voting.explanation import VoteExplanation
-from longtail.voting.votes import Neighbours, kept_from, scored_votes, vote_spans
+from longtail.voting.votes import (
+    Neighbours,
+    kept_from,
+    scored_votes,
+    vote_spans,
+    voted_labels,
+)
 
 BLOCK_ROWS = 1024
 """Points a block; results do not depend on it, nor on the threads."""
@@ -70,10 +76,13 @@ class VotingClassifier(ProbabilityClassifier):
         return self._stacked(X, lambda x: self._voted(x, best))
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        def kept(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
-            return kept_from(shares, self.threshold_)
+        voters = self._voters()
+        k = min(self.n_neighbors_, voters.shape[0])
 
-        return self._stacked(X, lambda x: self._voted(x, kept))
+        def kept(x: sp.csr_array) -> sp.csr_array:
+            return voted_labels(voters, self._neighbours_of(x, k).indices, self.threshold_)
+
+        return self._stacked(X, kept)
 
     def _voted(
         self, X: sp.csr_array, keep: Callable[[sp.csr_array, sp.csr_array], sp.csr_array]
