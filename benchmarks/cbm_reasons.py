@@ -22,7 +22,7 @@ from longtail.published import find_paper, read_trial
 
 DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIELD_STEPS = (20, 60, 100, 200)
-NETWORKS = (("scene", (0.1, 1.0, 10.0)), ("rcv1", (1.0, 10.0, 1e6)))
+NETWORKS = (("scene", (0.1, 1.0, 10.0)), ("rcv1", (1.0, 10.0, 1e6)), ("mediamill", (1e3,)))
 SET_TREES = (3, 10, 20)
 POWERS = (0.1, 0.3, 0.5, 1.0)
 

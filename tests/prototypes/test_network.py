@@ -105,8 +105,8 @@ def test_a_users_module_is_copied_not_changed():
 
 
 def test_hidden_units_follow_the_number_of_points():
-    assert [default_hidden(n) for n in (1, 63, 64, 130, 4095, 10**6)] == [
-        64, 64, 64, 128, 2048, 4096,
+    assert [default_hidden(n) for n in (1, 63, 64, 130, 4095, 16_383, 16_384, 10**6)] == [
+        64, 64, 64, 128, 2048, 2048, 4096, 4096,
     ]  # fmt: skip
 
 

@@ -39,23 +39,10 @@ class BoostedGate:
         Components, K.
     n_trees : int
         Trees that an update adds to each component.
-    leaves : int
-        Leaves of a tree.
-    shrinkage : float
-        Factor on what every tree says.
-    min_points, min_curvature : int, float
-        Points, and sum of second derivatives, that a leaf needs. LightGBM counts the points of a
-        leaf by its share of the second derivatives, so that points of little weight count little.
-    l2 : float
-        Added to the sum of second derivatives of a leaf: small leaves say less.
-    max_bins : int
-        Values of a feature that are told apart.
-    feature_share : float
-        Share of the features, but at least 20, that are drawn for a tree to choose from.
-    random_state : int
-        Seed of that.
     n_jobs : int, optional
         Threads, as in scikit-learn; the trees do not depend on it.
+    **growth
+        How the trees are grown: see `Growth`.
 
     Attributes
     ----------
@@ -89,24 +76,15 @@ class BoostedGate:
         n_components: int,
         *,
         n_trees: int = 10,
-        leaves: int = 5,
-        shrinkage: float = 0.1,
-        min_points: int = 5,
-        min_curvature: float = 1e-3,
-        l2: float = 1.0,
-        max_bins: int = 63,
-        feature_share: float = 0.3,
-        random_state: int = 0,
         n_jobs: int | None = None,
+        **growth: Any,
     ) -> None:
         check_count(n_components=n_components, n_trees=n_trees)
         thread_count(n_jobs)
         self.n_components = n_components
         self.n_trees = n_trees
         self.n_jobs = n_jobs
-        self.growth = Growth(
-            leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state
-        )
+        self.growth = Growth(**growth)
         self.base = np.zeros(n_components)
         self.forest = Forest.empty(n_components, 0)
         self._memory = Memory()
@@ -178,7 +156,7 @@ class BoostedExperts:
         Components, K, and labels, L.
     n_trees : int
         Trees that an update adds to each label of each component.
-    leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state, n_jobs
+    n_jobs, **growth
         As for `BoostedGate`.
     smoothing : float
         Weight of a label's overall frequency in that within a component, see Notes.
@@ -224,16 +202,9 @@ class BoostedExperts:
         n_labels: int,
         *,
         n_trees: int = 10,
-        leaves: int = 5,
-        shrinkage: float = 0.1,
-        min_points: int = 5,
-        min_curvature: float = 1e-3,
-        l2: float = 1.0,
         smoothing: float = 0.1,
-        max_bins: int = 63,
-        feature_share: float = 0.3,
-        random_state: int = 0,
         n_jobs: int | None = None,
+        **growth: Any,
     ) -> None:
         check_count(n_components=n_components, n_labels=n_labels, n_trees=n_trees)
         check_positive(smoothing=smoothing)
@@ -243,9 +214,7 @@ class BoostedExperts:
         self.n_trees = n_trees
         self.smoothing = smoothing
         self.n_jobs = n_jobs
-        self.growth = Growth(
-            leaves, shrinkage, min_points, min_curvature, l2, max_bins, feature_share, random_state
-        )
+        self.growth = Growth(**growth)
         self.base = np.zeros((n_components, n_labels))
         self.forests: list[Forest] = []
         self._memory = Memory()

@@ -27,7 +27,7 @@ class Settings:
     alpha: float = 0.01
     tau: float = 0.3
     learning: Learning = "joint"
-    learning_rate: float = 2e-3
+    learning_rate: float = 3e-3
     batch_size: int = 128
     steps: int | None = None
     max_rounds: int = 15

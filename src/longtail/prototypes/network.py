@@ -37,16 +37,18 @@ def import_torch() -> Any:
 
 
 def default_hidden(n_points: int) -> int:
-    """Hidden units for so many training points: the largest power of two up to their number.
+    """Hidden units for so many training points: the paper's 4,096 if there are four times as many.
 
-    At least 64 and at most the paper's 4,096.
+    Otherwise half of that, and no more than the largest power of two up to the number of points,
+    but at least 64.
 
     Examples
     --------
-    >>> [default_hidden(n) for n in (10, 300, 12_920)]
-    [64, 256, 4096]
+    >>> [default_hidden(n) for n in (10, 300, 12_920, 16_384)]
+    [64, 256, 2048, 4096]
     """
-    return min(max(1 << (max(n_points, 1).bit_length() - 1), SMALLEST), LARGEST)
+    limit = LARGEST if n_points >= 4 * LARGEST else LARGEST // 2
+    return min(max(1 << (max(n_points, 1).bit_length() - 1), SMALLEST), limit)
 
 
 def decoder_weights(n_labels: int, hidden: int, n_bits: int, decoder: str) -> int:

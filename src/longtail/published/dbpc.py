@@ -146,6 +146,7 @@ PAPER = Paper(
             ),
             n_bits=1024,
             ratio=1.0,
+            hidden=4096,
             units="points",
             learning_rate=1e-3,
             rarity=0.3,
