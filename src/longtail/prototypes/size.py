@@ -139,9 +139,9 @@ def spelled(n_bytes: int) -> str:
     Examples
     --------
     >>> spelled(17_168), spelled(900)
-    ('16.8 KB', '900 bytes')
+    ('17.2 KB', '900 bytes')
     """
-    for unit, size in (("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"
     return f"{n_bytes} bytes"
