@@ -50,3 +50,19 @@ def test_why_there_is_no_recommendation_is_said(call, tmp_path):
     assert why in call("inspect", tmp_path / "data.txt").out
     found = call("inspect", tmp_path / "data.txt", "--json").json["recommendation"]
     assert found == {"method": None, "reasons": [why]}
+
+
+def test_what_is_wanted_and_how_many_threads_are_reckoned_with(files, call):
+    data = load(files / "train.jsonl")
+    words = ("inspect", files / "train.jsonl", "--json", "--want", "similar", "-j", "1")
+    found = call(*words).json["recommendation"]
+    advice = longtail.recommend(data.texts, data.Y, want="similar", n_jobs=1)
+    assert (found["method"], found["reasons"][0]) == (advice.method, advice.reasons[0])
+    peaks = {name: need["peak_bytes"] for name, need in found["estimates"].items()}
+    assert peaks == {name: need.peak_bytes for name, need in advice.estimates.items()}
+
+
+def test_a_wish_that_there_is_not_is_refused_before_anything_is_read(call):
+    outcome = call("inspect", "nowhere.jsonl", "--want", "best")
+    assert outcome.code == 1
+    assert "want must be one of ranking, sets" in outcome.err

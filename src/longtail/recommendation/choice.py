@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import polars as pl
 import scipy.sparse as sp
@@ -122,8 +122,7 @@ def recommend(
     >>> recommend(data.X, data.Y, want="similar").method
     'knn'
     """
-    if want is not None and want not in get_args(Want):
-        raise ParameterError(f"want must be one of {', '.join(get_args(Want))}, not {want!r}.")
+    want = check_want(want)
     labels = encode_labels(Y).matrix
     if not labels.shape[0] or not labels.nnz:
         raise InputError("There is no point with a label, so there is no method to recommend.")
@@ -153,6 +152,19 @@ def recommend(
         facts,
         needs,
     )
+
+
+def check_want(want: str | None) -> Want | None:
+    """A wish of `recommend`, if there is such a one; refused if not.
+
+    Examples
+    --------
+    >>> check_want("rare")
+    'rare'
+    """
+    if want is not None and want not in get_args(Want):
+        raise ParameterError(f"want must be one of {', '.join(get_args(Want))}, not {want!r}.")
+    return cast(Want | None, want)
 
 
 class _Inputs:
