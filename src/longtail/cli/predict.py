@@ -11,8 +11,17 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longtail.cli._options import Format, Jobs, Part, Quiet, Read, Reading, TextColumn
-from longtail.cli.tail import Constants, Tail
+from longtail.cli._options import (
+    Constants,
+    Format,
+    Jobs,
+    Part,
+    Quiet,
+    Read,
+    Reading,
+    Tail,
+    TextColumn,
+)
 
 if TYPE_CHECKING:
     from longtail.cli._models import Model
