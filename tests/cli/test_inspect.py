@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_every_fact_is_shown_with_the_recommendation(files, call):
     assert re.search(r"Training would take about \S+ [MG]B and ", shown)
     for one in advice.alternatives:
         assert re.search(rf"or {one.method} [^(]*\(\S+ [MG]B, ", " ".join(shown.split()))
+
+
+def test_the_line_that_trains_what_is_recommended_ends_it(files, call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = (files / "train.jsonl", "--text-column", "text", "--format", "jsonl")
+    shown = call("inspect", *words).out
+    method = re.search(r"^Recommended: (\S+)$", shown, flags=re.M)[1]
+    name, *given = shlex.split(shown.splitlines()[-1])
+    assert name == "longtail"
+    assert given[-4:] == ["--to", "MODEL", "--method", method]
+    assert call(*given, "-q").code == 0
+    assert call("inspect", "MODEL", "--json").json["method"] == method
 
 
 def test_why_there_is_no_recommendation_is_said(call, tmp_path):

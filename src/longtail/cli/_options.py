@@ -135,6 +135,21 @@ class Reading:
                 options[name] = getattr(self, name)
         return options
 
+    def words(self) -> list[str]:
+        """The options as they are typed.
+
+        Examples
+        --------
+        >>> Reading(part="test", text_column=["title", "body"]).words()
+        ['--part', 'test', '--text-column', 'title', '--text-column', 'body']
+        """
+        found: list[str] = []
+        for name, value in vars(self).items():
+            for each in value if isinstance(value, list) else [value]:
+                if each is not None:
+                    found += [f"--{name.replace('_', '-')}", each]
+        return found
+
 
 def share_or_count(size: float) -> int | float:
     """What `--test-size` says: a share of the points, or from 1 on, if it is whole, a number.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,6 +81,8 @@ def inspect(
     data = reading.load(path, usual_part="train")
     advice = _recommended(data, wish, jobs) if recommend else None
     _inspect_data(data, path, graph, advice, as_json)
+    if advice is not None and not isinstance(advice, str) and not as_json:
+        _print_command(path, reading, advice.method)
     if plot is not None:
         from longtail.report import label_figure, save_figure
 
@@ -181,6 +184,15 @@ def _print_recommendation(advice: Recommendation, screen: Any) -> None:
         need = advice.estimates[one.method]
         cost = f"{size_in_words(need.peak_bytes)}, {time_in_words(need.seconds)}"
         screen.print(indented(f"or {one.method} {one.prefer} ({cost})"))
+
+
+def _print_command(path: Path, reading: Reading, method: str) -> None:
+    """The line to type to train what is recommended."""
+    from longtail.cli._output import console
+    from longtail.report import printable
+
+    words = ["longtail", "train", str(path), *reading.words(), "--to", "MODEL", "--method", method]
+    console().print(f"To train it:\n  {printable(shlex.join(words))}", soft_wrap=True)
 
 
 def _sizes(data: Dataset) -> dict[str, Any]:
