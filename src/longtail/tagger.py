@@ -178,7 +178,7 @@ class Tagger(StoredEstimator):
             if len(feature_names) != np.shape(inputs)[1]:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {np.shape(inputs)[1]} "
-                    "features."
+                    "features; give one name a column."
                 )
         if isinstance(Y, Iterator):
             Y = list(Y)
