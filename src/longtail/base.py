@@ -289,7 +289,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
         if len(feature_names) != row.shape[1]:
             raise InputError(
-                f"There are {len(feature_names)} feature names for {row.shape[1]} features."
+                f"There are {len(feature_names)} feature names for {row.shape[1]} features; give "
+                "one name a column."
             )
         best = label is None and None not in self.classes_.tolist()  # None may be a name
         column = self._best_column(row) if best else self._column(label)
@@ -305,7 +306,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         else:
             true = encode_labels(y).matrix
             if true.shape != predicted.shape:
-                raise InputError(f"y has shape {true.shape}, the predictions {predicted.shape}.")
+                raise InputError(
+                    f"y has shape {true.shape}, the predictions {predicted.shape}; give y one row "
+                    "for each row of X, and the columns that `fit` had."
+                )
             wrong = abs(true - as_csr(predicted, dtype=true.dtype)).sum(axis=1)
             right = np.asarray(wrong).ravel() == 0
         return float(np.average(right, weights=sample_weight))
@@ -341,7 +345,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if encoded.matrix.shape[0] != rows.shape[0]:
             raise InputError(
                 f"Found input variables with inconsistent numbers of samples: X has "
-                f"{rows.shape[0]} rows, Y has {encoded.matrix.shape[0]}."
+                f"{rows.shape[0]} rows, Y has {encoded.matrix.shape[0]}; give the labels of every "
+                "row."
             )
         if encoded.matrix.shape[1] == 0:
             raise InputError("Y has no labels at all; at least one label is needed to train.")

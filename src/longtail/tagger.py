@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
 from longtail._run import Progress
-from longtail._sparse import ranked
+from longtail._sparse import as_csr, ranked
 from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
 from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError
@@ -56,6 +57,45 @@ def usual_features(kind: FeatureKind, *, texts: bool, **settings: Any) -> TextFe
         return RowScaler(**({"norm": None} if kind == "counts" else {}) | settings)
     plain = {"sublinear_tf": False, "idf": False, "norm": None} if kind == "counts" else {}
     return TextFeatures(**plain | settings)
+
+
+@dataclass(frozen=True)
+class MadeFeatures:
+    """Features made of some inputs, with what it takes to make and to keep them.
+
+    Attributes
+    ----------
+    X : csr_array of shape (n, D)
+        The features.
+    peak_bytes : int
+        Memory of the matrix and of the vocabulary.
+    seconds : float
+        How long it took to make them.
+    """
+
+    X: sp.csr_array
+    peak_bytes: int = 0
+    seconds: float = 0.0
+
+    def estimate(self, classifier: ExtremeClassifier, Y: Any) -> Estimate:
+        """What it takes to make the features and to train a classifier on them."""
+        return classifier.estimate(self.X, Y).plus(self.peak_bytes, self.seconds)
+
+
+def make_features(transformer: TextFeatures | RowScaler, inputs: Any) -> MadeFeatures:
+    """Fit a copy of a transformer to texts or to a matrix, and measure what that takes.
+
+    Examples
+    --------
+    >>> made = make_features(TextFeatures(), ["waves and sand", "deep snow"])
+    >>> made.X.shape, made.peak_bytes > 5 * TERM_BYTES
+    ((2, 5), True)
+    """
+    began = time.perf_counter()
+    X = as_csr(clone(transformer).fit_transform(inputs))
+    seconds = time.perf_counter() - began
+    words = TERM_BYTES * X.shape[1] if isinstance(transformer, TextFeatures) else 0
+    return MadeFeatures(X, matrix_bytes(X) + words, seconds)
 
 
 def _has_probabilities(tagger: Tagger) -> bool:
@@ -138,7 +178,7 @@ class Tagger(StoredEstimator):
             if len(feature_names) != np.shape(inputs)[1]:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {np.shape(inputs)[1]} "
-                    "features."
+                    "features; give one name a column."
                 )
         if isinstance(Y, Iterator):
             Y = list(Y)
@@ -172,11 +212,7 @@ class Tagger(StoredEstimator):
         '2 linear problems on 2 points of 5 features'
         """
         features, classifier = self._parts(inputs)
-        began = time.perf_counter()
-        X = clone(features).fit_transform(inputs)
-        seconds = time.perf_counter() - began
-        words = TERM_BYTES * X.shape[1] if isinstance(features, TextFeatures) else 0
-        return classifier.estimate(X, Y).plus(matrix_bytes(X) + words, seconds)
+        return make_features(features, inputs).estimate(classifier, Y)
 
     def _parts(self, inputs: Any) -> tuple[Any, ExtremeClassifier]:
         """Features and classifier to fit, those that were not given as is usual."""

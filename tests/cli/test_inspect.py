@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -44,9 +45,37 @@ def test_every_fact_is_shown_with_the_recommendation(files, call):
         assert re.search(rf"or {one.method} [^(]*\(\S+ [MG]B, ", " ".join(shown.split()))
 
 
+def test_the_line_that_trains_what_is_recommended_ends_it(files, call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = (files / "train.jsonl", "--text-column", "text", "--format", "jsonl")
+    shown = call("inspect", *words).out
+    method = re.search(r"^Recommended: (\S+)$", shown, flags=re.M)[1]
+    name, *given = shlex.split(shown.splitlines()[-1])
+    assert name == "longtail"
+    assert given[-4:] == ["--to", "MODEL", "--method", method]
+    assert call(*given, "-q").code == 0
+    assert call("inspect", "MODEL", "--json").json["method"] == method
+
+
 def test_why_there_is_no_recommendation_is_said(call, tmp_path):
     save(Dataset([[1.0], [2.0]], [(), ()], label_names=["sea"]), tmp_path / "data.txt")
     why = "There is no point with a label, so there is no method to recommend."
     assert why in call("inspect", tmp_path / "data.txt").out
     found = call("inspect", tmp_path / "data.txt", "--json").json["recommendation"]
     assert found == {"method": None, "reasons": [why]}
+
+
+def test_what_is_wanted_and_how_many_threads_are_reckoned_with(files, call):
+    data = load(files / "train.jsonl")
+    words = ("inspect", files / "train.jsonl", "--json", "--want", "similar", "-j", "1")
+    found = call(*words).json["recommendation"]
+    advice = longtail.recommend(data.texts, data.Y, want="similar", n_jobs=1)
+    assert (found["method"], found["reasons"][0]) == (advice.method, advice.reasons[0])
+    peaks = {name: need["peak_bytes"] for name, need in found["estimates"].items()}
+    assert peaks == {name: need.peak_bytes for name, need in advice.estimates.items()}
+
+
+def test_a_wish_that_there_is_not_is_refused_before_anything_is_read(call):
+    outcome = call("inspect", "nowhere.jsonl", "--want", "best")
+    assert outcome.code == 1
+    assert "want must be one of ranking, sets" in outcome.err

@@ -94,8 +94,11 @@ def test_hostile_standard_input(call, text_model, stdin):
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["inspect", "nowhere"], ["nowhere: there is no such file"]),
-        (["train", "nowhere", "--to", "m", "-q"], ["nowhere: there is no such file"]),
+        (["inspect", "nowhere"], ["nowhere: there is no such file; check the path"]),
+        (
+            ["train", "nowhere", "--to", "m", "-q"],
+            ["nowhere: there is no such file; check the path"],
+        ),
         (["train", "DATA", "--to", "m", "-m", "magic"], ["no method 'magic'", "br, br-dekel"]),
         (["train", "DATA", "--to", "m", "--set", "D=1"], ["no parameter 'D'", "C, prune"]),
         (["train", "DATA", "--to", "m", "--set", "C"], ["'C' is not of the form name=value"]),
@@ -110,7 +113,10 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["train", "DATA", "--to", "m", "--stop-words", "nowhere"], ["--stop-words", "nowhere"]),
         (["train", "DATA", "--to", "m", "--norm", "l7", "-q"], ["norm must be"]),
         (["train", "DATA", "--to", "m", "--damping", "x", "-q"], ["damping must be"]),
-        (["train", "XMC", "--to", "m", "--ngrams", "2", "-q"], ["--ngrams is for texts"]),
+        (
+            ["train", "XMC", "--to", "m", "--ngrams", "2", "-q"],
+            ["--ngrams is for texts", "leave it out"],
+        ),
         (["train", "DATA", "--to", "m", "--test-size", "7.5", "-q"], ["test_size"]),
         (["train", "DATA", "--to", "m", "--n-jobs", "0", "-q"], ["n_jobs must not be 0"]),
         (["train", "DATA", "--to", "m", "--format", "xml", "-q"], ["format must be one of"]),
@@ -122,7 +128,7 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["predict", "nowhere", "DATA"], ["nowhere: there is no such folder"]),
         (["predict", "DATA", "DATA"], ["is a file, not a model folder"]),
         (["predict", "FOLDER", "DATA"], ["not a longtail model folder"]),
-        (["predict", "MODEL", "nowhere"], ["nowhere: there is no such file"]),
+        (["predict", "MODEL", "nowhere"], ["nowhere: there is no such file; check the path"]),
         (["predict", "MODEL", "XMC"], ["takes texts", "--format lines"]),
         (["predict", "MODEL", "XMC", "--format", "xmc"], ["no option 'labels_column'"]),
         (["predict", "MODEL", "DATA", "--proba"], ["dismec has no probabilities"]),
@@ -131,7 +137,7 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["predict", "MODEL", "-", "--format", "xmc"], ["Standard input holds"]),
         (["predict", "MATRIX", "-"], ["takes features"]),
         (["predict", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
-        (["predict", "MATRIX", "XMC", "--proba", "--threshold", "2"], ["between 0 and 1"]),
+        (["predict", "MATRIX", "XMC", "--proba", "--threshold", "2"], ["below 1", "leave out"]),
         (["evaluate", "MODEL", "XMC"], ["takes texts, but the data has features"]),
         (["evaluate", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
         (["inspect", "DATA", "--plot", "plot.xyz"], ["plot.xyz", "png"]),

@@ -47,7 +47,5 @@ def test_inspect_as_json(call, files):
     found = call("inspect", files / "train.jsonl", "--json").json["recommendation"]
     assert found["method"] in found["estimates"]
     assert found["reasons"]
-    assert (
-        call("inspect", files / "train.jsonl", "--json", "--no-method").json["recommendation"]
-        is None
-    )
+    without = call("inspect", files / "train.jsonl", "--json", "--no-recommend").json
+    assert without["recommendation"] is None

@@ -52,18 +52,18 @@ def test_stored_zeros_of_labels_are_no_labels() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"X": None}, "needs features X, texts"),
-        ({"X": np.ones((2, 3))}, "X has 2 rows, but Y has 3"),
-        ({"texts": ["a"]}, "1 texts, but Y has 3"),
-        ({"texts": ["a", "b", 3]}, "Text 2 is of type int"),
-        ({"feature_names": ["a"]}, "1 feature names for 3 features"),
+        ({"X": None}, "needs features X, texts, or both; give one"),
+        ({"X": np.ones((2, 3))}, "X has 2 rows, but Y has 3; give the labels of every row"),
+        ({"texts": ["a"]}, "1 texts, but Y has 3 rows; give the labels of every text"),
+        ({"texts": ["a", "b", 3]}, "Text 2 is of type int; give strings"),
+        ({"feature_names": ["a"]}, "1 feature names for 3 features; give one name a column"),
         ({"label_names": ["a"]}, "1 label names for 4 label columns"),
         ({"label_names": ["a", "b", "c", "a"]}, "not distinct"),
         ({"X": np.array([[np.nan], [1], [1]])}, "NaN or infinite"),
         ({"X": np.array([["a"], ["b"], ["c"]])}, "must"),
         ({"Y": sp.csr_array(np.full((3, 4), 2.0))}, "only 0 and 1"),
         ({"Y": sp.csr_array(np.full((3, 4), np.nan))}, "only 0 and 1"),
-        ({"X": None, "texts": ["a", "b", "c"], "feature_names": ["a"]}, "no features X"),
+        ({"X": None, "texts": ["a", "b", "c"], "feature_names": ["a"]}, "leave the names out"),
     ],
 )
 def test_what_is_refused(changes: dict, words: str) -> None:

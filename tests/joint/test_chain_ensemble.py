@@ -151,7 +151,7 @@ def test_explanations_are_the_mean_over_the_chains(fitted):
     for row in range(5):
         why = model.explain(X[row], 2, n=5)
         assert why.score == pytest.approx(scores[:, row, 2].mean(), abs=1e-5)
-        total = why.bias + why.contributions.sum() + why.label_contributions.sum()
+        total = why.constant + why.contributions.sum() + why.label_contributions.sum()
         assert total == pytest.approx(why.score)
 
 

@@ -391,7 +391,7 @@ def test_explanations_add_up_to_the_score():
     row = int(np.flatnonzero(sets[:, :4].sum(axis=1) >= 2)[0])
     why = model.explain(X[row], "e", n=5)
     assert why.score == pytest.approx(scores[row, 4], abs=1e-5)
-    total = why.bias + why.contributions.sum() + why.label_contributions.sum()
+    total = why.constant + why.contributions.sum() + why.label_contributions.sum()
     assert total == pytest.approx(why.score)
     assert set(why.labels) <= {"abcde"[j] for j in np.flatnonzero(sets[row, :4])}
     assert why.label_table().columns == ["label", "contribution"]

@@ -137,7 +137,7 @@ def test_explanation_names_the_voters():
     assert why.votes.tolist() == [1.0, 0.0]
     assert why.voter_labels == [("sea", "sun"), ("sea",)]
     assert (why.share, why.n_voters) == (0.5, 2)
-    assert why.table()["labels"].to_list() == ["sea, sun", "sea"]
+    assert why.vote_table()["labels"].to_list() == ["sea, sun", "sea"]
     assert "sun: 0.500 of the votes of 2 neighbours" in str(why)
     assert model.explain([0.4], "sea", n=1).voters.tolist() == [0]
     assert model.explain([0.4], "snow").score == 0.0

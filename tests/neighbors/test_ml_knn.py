@@ -154,7 +154,7 @@ def test_explanation_adds_up(small):
     X, Y, queries = small
     model = MLKNN(n_neighbors=5).fit(X, Y)
     why = model.explain(queries[0], 6)
-    assert why.score == pytest.approx(why.bias + why.evidence)
+    assert why.score == why.bias == pytest.approx(why.prior + why.evidence)
     assert why.score == pytest.approx(model.predict_topk(queries[:1], 8)[0, 6])
     assert why.n_votes == why.votes.sum()
     assert "log-odds" in str(why)

@@ -369,7 +369,7 @@ class TestExplanation:
         theirs = np.unique(X[y == why.runner_up].indices)
         shared = set(X[[0]].indices) & (set(ours) | set(theirs))
         assert set(why.features) == {names[t] for t in shared}
-        assert why.table().columns[-1] == "to the runner-up"
+        assert why.word_table().columns == [*why.table().columns, "to the runner-up"]
         assert len(fitted.explain(X[[0]], n=2).features) == 2
 
     def test_word_parts_add_up_to_the_first_eight_features(self, one_each, fitted):

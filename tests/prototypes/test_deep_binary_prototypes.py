@@ -130,7 +130,7 @@ def test_explains_by_prototypes_and_points(data, fitted):
     assert (np.diff(why.voter_shares[0]) <= 0).all()
     for rows in why.closest_points:
         assert set(rows) <= set(range(300))
-    assert why.table().height == len(why.voters)
+    assert why.vote_table().height == len(why.voters)
     assert f"of {fitted.encoder_.n_bits} bits apart" in str(why)
     assert "such as" in str(why)
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import longtail
-from longtail.data import RowScaler, load, make_longtail
+from longtail.data import RowScaler, load, load_api_docs, make_longtail
 from longtail.errors import InputError, ParameterError
 from longtail.methods import methods
 from longtail.recommendation import DECISIVE, RULES, WORDS, DataFacts, measure_facts, recommend
@@ -137,6 +137,17 @@ class TestRecommendation:
         found = recommend(rng.random((3000, 40)), Y)
         assert found.method != "cbm"
         assert any("cbm would take" in reason and "30 MB" in reason for reason in found.reasons)
+
+    def test_estimates_of_texts_are_those_of_a_tagger(self):
+        data = load_api_docs()
+        texts, Y = data.texts[:200], data.Y[:200]
+        found = recommend(texts, Y)
+        for name, need in found.estimates.items():
+            tagger = longtail.Tagger(classifier=methods()[name].estimator())
+            expected = tagger.estimate(texts, Y)
+            assert (need.peak_bytes, need.model_bytes, need.reason) == (
+                expected.peak_bytes, expected.model_bytes, expected.reason,
+            )  # fmt: skip
 
     def test_tables_and_plain_values(self):
         data = make_longtail(300, 200, 50, random_state=0)

@@ -55,7 +55,9 @@ class FeatureOptions:
         for name in () if texts else _FOR_TEXTS:
             if getattr(self, name) is not None:
                 option = name.replace("_", "-")
-                raise ParameterError(f"--{option} is for texts, but the data holds features.")
+                raise ParameterError(
+                    f"--{option} is for texts, but the data holds features; leave it out."
+                )
         return usual_features(kind, texts=texts, **self.settings())
 
 

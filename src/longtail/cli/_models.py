@@ -34,7 +34,10 @@ class Model:
         """Read a model folder; predictions run on so many threads."""
         estimator = load(path)
         if not isinstance(estimator, Tagger | ExtremeClassifier):
-            raise ModelError(f"{path}: holds a {type(estimator).__name__}, which predicts nothing.")
+            raise ModelError(
+                f"{path}: holds a {type(estimator).__name__}, which predicts nothing; give the "
+                "folder of a classifier, such as `longtail train` writes."
+            )
         model = cls(estimator)
         if jobs is not None and hasattr(model.classifier, "n_jobs"):
             model.classifier.set_params(n_jobs=jobs)
@@ -64,10 +67,16 @@ class Model:
         """What of a data set the model wants: its texts, or its features in the model's order."""
         if self.takes_text:
             if data.texts is None:
-                raise InputError("The model takes texts, but the data has features and no texts.")
+                raise InputError(
+                    "The model takes texts, but the data has features and no texts; give data with "
+                    "texts, or train a model on features."
+                )
             return data.texts
         if data.X is None:
-            raise InputError("The model takes features, but the data has texts and no features.")
+            raise InputError(
+                "The model takes features, but the data has texts and no features; give data with "
+                "features, or train a model on texts."
+            )
         names = getattr(self.estimator, "feature_names_", None)
         if names is None or data.feature_names is None:
             return data.aligned_to(n_features=self._n_features()).X

@@ -12,12 +12,46 @@ if TYPE_CHECKING:
     from longtail.data import Dataset
 
 READING = "How DATA is read"
+TESTED = "What is tested on"
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks on stderr.")]
 Json = Annotated[bool, typer.Option("--json", help="Answer with JSON on stdout.")]
 Jobs = Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.", metavar="N")]
 Ranks = Annotated[
     str, typer.Option("-k", help="Ranks to measure at, with commas.", metavar="K,...")
+]
+Tail = Annotated[
+    float,
+    typer.Option("--tail", help="How much rare labels are favoured; 0 is not at all.", metavar="C"),
+]
+Constants = Annotated[
+    str | None,
+    typer.Option(
+        "--propensity-constants",
+        help="Published data set whose constants to use, such as Amazon-670K.",
+        metavar="NAME",
+    ),
+]
+TestSize = Annotated[
+    float | None,
+    typer.Option(
+        "--test-size",
+        help="Hold out this share (or, from 1 on, number) of the points and measure on them.",
+        metavar="X",
+        show_default=False,
+        rich_help_panel=TESTED,
+    ),
+]
+RandomState = Annotated[
+    int,
+    typer.Option(
+        "--random-state",
+        help="Of the split.",
+        min=0,
+        max=2**32 - 1,
+        metavar="N",
+        rich_help_panel=TESTED,
+    ),
 ]
 Format = Annotated[
     str | None,
@@ -100,6 +134,32 @@ class Reading:
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
         return options
+
+    def words(self) -> list[str]:
+        """The options as they are typed.
+
+        Examples
+        --------
+        >>> Reading(part="test", text_column=["title", "body"]).words()
+        ['--part', 'test', '--text-column', 'title', '--text-column', 'body']
+        """
+        found: list[str] = []
+        for name, value in vars(self).items():
+            for each in value if isinstance(value, list) else [value]:
+                if each is not None:
+                    found += [f"--{name.replace('_', '-')}", each]
+        return found
+
+
+def share_or_count(size: float) -> int | float:
+    """What `--test-size` says: a share of the points, or from 1 on, if it is whole, a number.
+
+    Examples
+    --------
+    >>> share_or_count(0.2), share_or_count(100.0)
+    (0.2, 100)
+    """
+    return int(size) if size >= 1 and size == int(size) else size
 
 
 def parse_ranks(text: str) -> list[int]:

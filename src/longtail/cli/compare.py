@@ -21,6 +21,8 @@ from longtail.cli._feature_options import (
     ValueDamping,
 )
 from longtail.cli._options import (
+    TESTED,
+    Constants,
     Format,
     Jobs,
     Json,
@@ -28,11 +30,15 @@ from longtail.cli._options import (
     LabelSeparator,
     Part,
     Quiet,
+    RandomState,
     Ranks,
     Read,
     Reading,
+    Tail,
+    TestSize,
     TextColumn,
     parse_ranks,
+    share_or_count,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +48,6 @@ if TYPE_CHECKING:
     from longtail.comparison import Limits, Problem
     from longtail.data import Dataset
 
-TESTED = "What is tested on"
 TRIED = "What is tried"
 USUAL_TEST_SIZE = 0.2
 """Share of the points to test on where nothing else is said."""
@@ -72,7 +77,11 @@ def compare(
     test: Annotated[
         Path | None,
         typer.Option(
-            help="Data to test on.", metavar="DATA", show_default=False, rich_help_panel=TESTED
+            help="Data to test on; without it the test part of DATA, or else --test-size, 0.2 "
+            "unless given.",
+            metavar="DATA",
+            show_default=False,
+            rich_help_panel=TESTED,
         ),
     ] = None,
     settings: Annotated[
@@ -83,31 +92,11 @@ def compare(
             metavar="NAME=VALUE",
         ),
     ] = None,
-    tail: Annotated[
-        float, typer.Option(help="Weight of rare labels in the rankings.", metavar="C")
-    ] = 0.0,
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            help="Share (or, from 1 on, number) of the points to test on; 0.2 if there is no test "
-            "data.",
-            metavar="X",
-            show_default=False,
-            rich_help_panel=TESTED,
-        ),
-    ] = None,
+    tail: Tail = 0.0,
+    test_size: TestSize = None,
     k: Ranks = "1,3,5",
-    constants: Annotated[
-        str | None,
-        typer.Option(
-            "--propensity-constants",
-            help="Published data set whose constants to use, such as Amazon-670K.",
-            metavar="NAME",
-        ),
-    ] = None,
-    random_state: Annotated[
-        int, typer.Option(help="Of the split.", min=0, max=2**32 - 1, rich_help_panel=TESTED)
-    ] = 0,
+    constants: Constants = None,
+    random_state: RandomState = 0,
     jobs: Jobs = -1,
     plot: Annotated[
         Path | None,
@@ -305,9 +294,7 @@ def _parts(
         return reading.load(data, usual_part="train"), reading.load(data, usual_part="test")
     size = USUAL_TEST_SIZE if test_size is None else test_size
     whole = reading.load(data, usual_part="train")
-    return whole.split(
-        test_size=int(size) if size >= 1 and size == int(size) else size, random_state=random_state
-    )
+    return whole.split(test_size=share_or_count(size), random_state=random_state)
 
 
 def _prepared(

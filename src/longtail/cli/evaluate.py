@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli._options import (
+    Constants,
     Format,
     Jobs,
     Json,
@@ -18,10 +19,10 @@ from longtail.cli._options import (
     Ranks,
     Read,
     Reading,
+    Tail,
     TextColumn,
     parse_ranks,
 )
-from longtail.cli.tail import Constants, Tail
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from longtail.cli._options import (
     Format,
+    Jobs,
     Json,
     LabelsColumn,
     LabelSeparator,
@@ -21,7 +23,7 @@ from longtail.cli._options import (
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.recommendation import Recommendation
+    from longtail.recommendation import Recommendation, Want
 
 
 def inspect(
@@ -33,7 +35,16 @@ def inspect(
         typer.Option(help="Draw the label frequencies to a png, svg, pdf or jpg.", metavar="FILE"),
     ] = None,
     graph: Annotated[bool, typer.Option(help="Whether to look at the label graph.")] = True,
-    method: Annotated[bool, typer.Option(help="Whether to recommend a method.")] = True,
+    recommend: Annotated[bool, typer.Option(help="Whether to recommend a method.")] = True,
+    want: Annotated[
+        str | None,
+        typer.Option(
+            help="What the answers are for: ranking, sets, hamming, rare, accuracy or similar; by "
+            "default what the data suggest.",
+            metavar="WHAT",
+        ),
+    ] = None,
+    jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
     format: Format = None,
@@ -49,6 +60,7 @@ def inspect(
 
     ```text
     longtail inspect docs.jsonl --plot labels.png
+    longtail inspect docs.jsonl --want rare
     longtail inspect tagger
     ```
     """
@@ -58,13 +70,19 @@ def inspect(
     if store.is_model(path):
         _inspect_model(path, as_json)
         return
+    from longtail.recommendation import check_want
+
+    wish = check_want(want)
     if plot is not None:
         from longtail.report import check_plot_target
 
         check_plot_target(plot)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     data = reading.load(path, usual_part="train")
-    _inspect_data(data, path, graph, method, as_json)
+    advice = _recommended(data, wish, jobs) if recommend else None
+    _inspect_data(data, path, graph, advice, as_json)
+    if advice is not None and not isinstance(advice, str) and not as_json:
+        _print_command(path, reading, advice.method)
     if plot is not None:
         from longtail.report import label_figure, save_figure
 
@@ -74,7 +92,11 @@ def inspect(
 
 
 def _inspect_data(
-    data: Dataset, path: Path, with_graph: bool, with_method: bool, as_json: bool
+    data: Dataset,
+    path: Path,
+    with_graph: bool,
+    advice: Recommendation | str | None,
+    as_json: bool,
 ) -> None:
     from longtail.cli._output import console, print_json
     from longtail.labels import tail_statistics
@@ -83,7 +105,6 @@ def _inspect_data(
     sizes = _sizes(data)
     tail = tail_statistics(data.Y)
     graph = describe_graph(data.Y, data.classes) if with_graph else None
-    advice = _recommended(data) if with_method else None
     if as_json:
         print_json(
             {
@@ -120,7 +141,7 @@ def _inspect_data(
         _print_recommendation(advice, screen)
 
 
-def _recommended(data: Dataset) -> Recommendation | str:
+def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation | str:
     """A method for the data, or the sentence that says why there is none."""
     from longtail.data import RowScaler
     from longtail.errors import LongtailError
@@ -128,8 +149,9 @@ def _recommended(data: Dataset) -> Recommendation | str:
 
     try:
         if data.texts is not None:
-            return recommend(data.texts, data.Y, n_jobs=-1)
-        return recommend(RowScaler().fit_transform(data.X), data.Y, n_jobs=-1)
+            return recommend(data.texts, data.Y, want=want, n_jobs=jobs)
+        features = RowScaler().fit_transform(data.X)
+        return recommend(features, data.Y, want=want, n_jobs=jobs)
     except LongtailError as error:
         return str(error)
 
@@ -162,6 +184,15 @@ def _print_recommendation(advice: Recommendation, screen: Any) -> None:
         need = advice.estimates[one.method]
         cost = f"{size_in_words(need.peak_bytes)}, {time_in_words(need.seconds)}"
         screen.print(indented(f"or {one.method} {one.prefer} ({cost})"))
+
+
+def _print_command(path: Path, reading: Reading, method: str) -> None:
+    """The line to type to train what is recommended."""
+    from longtail.cli._output import console
+    from longtail.report import printable
+
+    words = ["longtail", "train", str(path), *reading.words(), "--to", "MODEL", "--method", method]
+    console().print(f"To train it:\n  {printable(shlex.join(words))}", soft_wrap=True)
 
 
 def _sizes(data: Dataset) -> dict[str, Any]:

@@ -11,8 +11,17 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longtail.cli._options import Format, Jobs, Part, Quiet, Read, Reading, TextColumn
-from longtail.cli.tail import Constants, Tail
+from longtail.cli._options import (
+    Constants,
+    Format,
+    Jobs,
+    Part,
+    Quiet,
+    Read,
+    Reading,
+    Tail,
+    TextColumn,
+)
 
 if TYPE_CHECKING:
     from longtail.cli._models import Model
@@ -84,7 +93,10 @@ def predict(
             "method that has them, such as br."
         )
     if proba and threshold is not None and not 0 <= threshold < 1:
-        raise ParameterError(f"A probability threshold lies between 0 and 1, not at {threshold}.")
+        raise ParameterError(
+            f"With --proba a threshold is at least 0 and below 1, not {threshold:g}; give another, "
+            "or leave out --proba."
+        )
     reading = Reading(format, part, text_column, read=read)
     with _output(to) as stream, progress_bar(False if quiet or to is None else None) as bar:
         done = 0

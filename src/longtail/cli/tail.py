@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli._options import (
+    Constants,
     Format,
     Jobs,
     Json,
@@ -26,19 +27,6 @@ if TYPE_CHECKING:
     from longtail.cli._models import Model
     from longtail.data import Dataset
     from longtail.tail import Calibration, HeldOutScores
-
-Tail = Annotated[
-    float,
-    typer.Option("--tail", help="How much rare labels are favoured; 0 is not at all.", metavar="C"),
-]
-Constants = Annotated[
-    str | None,
-    typer.Option(
-        "--propensity-constants",
-        help="Published data set whose constants to use, such as Amazon-670K.",
-        metavar="NAME",
-    ),
-]
 
 
 def tail(

@@ -29,11 +29,14 @@ from longtail.cli._options import (
     LabelSeparator,
     Part,
     Quiet,
+    RandomState,
     Ranks,
     Read,
     Reading,
+    TestSize,
     TextColumn,
     parse_ranks,
+    share_or_count,
 )
 
 if TYPE_CHECKING:
@@ -59,15 +62,9 @@ def train(
             metavar="NAME=VALUE",
         ),
     ] = None,
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            help="Hold out this share (or, from 1 on, number) of the points and measure on them.",
-            metavar="X",
-        ),
-    ] = None,
+    test_size: TestSize = None,
     k: Ranks = "1,3,5",
-    random_state: Annotated[int, typer.Option(help="Of the split.", min=0, max=2**32 - 1)] = 0,
+    random_state: RandomState = 0,
     force: Annotated[
         bool, typer.Option("--force", help="Try even what should not fit into memory.")
     ] = False,
@@ -143,7 +140,8 @@ def train(
     points = reading.load(data, usual_part="train")
     held_out = None
     if test_size is not None:
-        points, held_out = points.split(test_size=_size(test_size), random_state=random_state)
+        size = share_or_count(test_size)
+        points, held_out = points.split(test_size=size, random_state=random_state)
     remark(
         f"Training {chosen.name} on {len(points):,} points with {points.n_labels:,} labels",
         quiet=quiet,
@@ -235,10 +233,6 @@ def _kept_in(partial: Partial) -> Iterator[None]:
         if not partial.is_worth_keeping():
             partial.remove()
         raise
-
-
-def _size(test_size: float) -> int | float:
-    return int(test_size) if test_size >= 1 and test_size == int(test_size) else test_size
 
 
 def _meta(notes: dict[str, Any], measured: Measured | None) -> dict[str, Any]:

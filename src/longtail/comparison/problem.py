@@ -214,10 +214,15 @@ def _inputs(train: Dataset, test: Dataset) -> tuple[Any, Any]:
     """Texts of both parts, or feature matrices with the same columns."""
     if train.texts is not None:
         if test.texts is None:
-            raise InputError("The training part has texts, but the test part has none.")
+            raise InputError(
+                "The training part has texts, but the test part has none; give both parts texts."
+            )
         return train.texts, test.texts
     if test.X is None:
-        raise InputError("The training part has features, but the test part has only texts.")
+        raise InputError(
+            "The training part has features, but the test part has only texts; give both "
+            "parts features."
+        )
     if train.feature_names is None or test.feature_names is None:
         return train.X, test.aligned_to(n_features=train.n_features).X
     if train.feature_names.tolist() != test.feature_names.tolist():

@@ -40,11 +40,11 @@ def checked_file(path: PathLike) -> Path:
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
-        raise DataError("there is no such file", path=path) from None
+        raise DataError("there is no such file; check the path", path=path) from None
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if stat.S_ISDIR(mode):
-        raise DataError("this is a folder, not a file", path=path)
+        raise DataError("this is a folder, not a file; name a file in it", path=path)
     if not stat.S_ISREG(mode):
         raise DataError("this is not a regular file; write the data to one first", path=path)
     return path

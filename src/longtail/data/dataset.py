@@ -66,28 +66,37 @@ class Dataset:
         self._set("label_names", label_names)
         n = len(self)
         if self.X is None and self.texts is None:
-            raise InputError("A data set needs features X, texts, or both.")
+            raise InputError("A data set needs features X, texts, or both; give one of them.")
         if self.X is not None:
             self._set("X", _checked_features(self.X))
             if self.X.shape[0] != n:
-                raise InputError(f"X has {self.X.shape[0]} rows, but Y has {n}.")
+                raise InputError(
+                    f"X has {self.X.shape[0]} rows, but Y has {n}; give the labels of every row."
+                )
         if self.feature_names is not None:
             if self.X is None:
-                raise InputError("There are feature names, but no features X.")
+                raise InputError(
+                    "There are feature names, but no features X; give X, or leave the names out."
+                )
             feature_names = name_array(_plain(self.feature_names))
             if len(feature_names) != self.n_features:
                 raise InputError(
-                    f"There are {len(feature_names)} feature names for {self.n_features} features."
+                    f"There are {len(feature_names)} feature names for {self.n_features} features; "
+                    "give one name a column."
                 )
             self._set("feature_names", feature_names)
         if self.texts is not None:
             texts = list(self.texts)
             if len(texts) != n:
-                raise InputError(f"There are {len(texts)} texts, but Y has {n} rows.")
+                raise InputError(
+                    f"There are {len(texts)} texts, but Y has {n} rows; give the labels of every "
+                    "text."
+                )
             odd = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
             if odd is not None:
                 raise InputError(
-                    f"Text {odd} is of type {type(texts[odd]).__name__}; texts are strings."
+                    f"Text {odd} is of type {type(texts[odd]).__name__}; give strings, an empty "
+                    "one where there is no text."
                 )
             self._set("texts", texts)
 
@@ -292,9 +301,15 @@ def concatenate(first: Dataset, second: Dataset) -> Dataset:
     [('sun',), ('sea',)]
     """
     if (first.X is None) != (second.X is None):
-        raise InputError("Only one of the two data sets has features, so they cannot be joined.")
+        raise InputError(
+            "Only one of the two data sets has features, so they cannot be joined; give X to "
+            "both or to neither."
+        )
     if (first.label_names is None) != (second.label_names is None):
-        raise InputError("Only one of the two data sets has label names, so they cannot be joined.")
+        raise InputError(
+            "Only one of the two data sets has label names, so they cannot be joined; name the "
+            "labels of both or of neither."
+        )
     if first.label_names is not None:
         both = {**dict.fromkeys(first.classes.tolist()), **dict.fromkeys(second.classes.tolist())}
         names = list(both)

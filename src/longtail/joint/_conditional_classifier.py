@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class JointExplanation(Explanation):
     """An explanation with the part of the other labels.
 
     The score is the log-odds of the label given the features and given those other labels that the
-    method predicts and the label's regression sees; features, other labels and bias add up to it.
+    method predicts and the label's regression sees. What these labels add is part of the bias, as
+    no feature brings it; `constant` is the bias without it.
 
     Attributes
     ----------
@@ -40,6 +41,11 @@ class JointExplanation(Explanation):
 
     labels: list[Any]
     label_contributions: NDArray[np.float64]
+
+    @property
+    def constant(self) -> float:
+        """What neither a feature nor another label brings."""
+        return self.bias - float(self.label_contributions.sum())
 
     def label_table(self) -> pl.DataFrame:
         """One row a label, the largest contribution first."""
@@ -55,7 +61,8 @@ class JointExplanation(Explanation):
             f"{label} {part:+.3f}"
             for label, part in zip(self.labels, self.label_contributions, strict=True)
         ]
-        return "\n".join([super().__str__(), f"labels: {', '.join(parts) or 'none'}"])
+        alone = Explanation.__str__(replace(self, bias=self.constant))
+        return f"{alone}\nlabels: {', '.join(parts) or 'none'}"
 
 
 class ConditionalClassifier(MarginalClassifier):
@@ -129,7 +136,7 @@ class ConditionalClassifier(MarginalClassifier):
         return JointExplanation(
             label=self.classes_[column : column + 1].tolist()[0],
             score=float(parts.sum() + label_parts.sum() + weights[-1]),
-            bias=float(weights[-1]),
+            bias=float(label_parts.sum() + weights[-1]),
             features=names[x.indices[order]],
             values=values[order],
             weights=weights[x.indices[order]],

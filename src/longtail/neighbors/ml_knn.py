@@ -31,22 +31,25 @@ TABLE_BYTES = 4 * 10**9  # bound on the tables of counts
 class PosteriorExplanation(VoteExplanation):
     """Who voted for a label and what so many votes mean for it.
 
-    The score is the log-odds of the label; `bias`, its prior log-odds, and `evidence` add up to it.
+    The score is the log-odds of the label; `prior` and `evidence` add up to it.
 
     Attributes
     ----------
     n_votes : int
         How many of the neighbours have the label.
+    prior : float
+        Log-odds of the label before anyone has voted.
     evidence : float
         Logarithm of how much likelier so many votes are for points with the label than without.
     """
 
     n_votes: int
+    prior: float
     evidence: float
 
     def __str__(self) -> str:
         return (
-            f"{super().__str__()}\n  log-odds {self.score:+.3f} = prior {self.bias:+.3f}, "
+            f"{super().__str__()}\n  log-odds {self.score:+.3f} = prior {self.prior:+.3f}, "
             f"{self.n_votes} votes {self.evidence:+.3f}"
         )
 
@@ -289,8 +292,8 @@ class MLKNN(LazyClassifier):
         votes = super()._explain(x, column, n, names)
         count = round(votes.share * votes.n_voters)
         score, prior = float(self.odds_[column, count]), float(self.prior_[column])
-        parts = {**vars(votes), "score": score, "bias": prior}
-        return PosteriorExplanation(**parts, n_votes=count, evidence=score - prior)
+        parts = {**vars(votes), "score": score, "bias": score}
+        return PosteriorExplanation(**parts, n_votes=count, prior=prior, evidence=score - prior)
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -54,9 +54,9 @@ class PairExplanation(Explanation):
         """What each similarity adds to the scores, (2, 10): rows add up to the two scores."""
         return self.normalised * self.similarity_weights
 
-    def table(self) -> pl.DataFrame:
-        """One row a shared word, the largest contribution first."""
-        return super().table().with_columns(pl.Series("to the runner-up", self.against))
+    def word_table(self) -> pl.DataFrame:
+        """One row a shared word, as in `table`, with what it adds to the runner-up's score."""
+        return self.table().with_columns(pl.Series("to the runner-up", self.against))
 
     def similarity_table(self) -> pl.DataFrame:
         """One row a similarity; the column `difference` adds up to the lead over the runner-up."""

@@ -38,7 +38,7 @@ class PrototypeExplanation(VoteExplanation):
     voter_sizes: NDArray[np.int64]
     closest_points: list[NDArray[np.int64]]
 
-    def table(self) -> pl.DataFrame:
+    def vote_table(self) -> pl.DataFrame:
         """One row a prototype, the nearest first."""
         return pl.DataFrame(
             {

@@ -3,7 +3,7 @@
 `recommend` is what to call; `facts` measures, `rules` is the table of rules.
 """
 
-from longtail.recommendation.choice import Alternative, Recommendation, recommend
+from longtail.recommendation.choice import Alternative, Recommendation, check_want, recommend
 from longtail.recommendation.facts import WORDS, DataFacts, measure_facts
 from longtail.recommendation.rules import DECISIVE, RULES, Rule, Want
 
@@ -16,6 +16,7 @@ __all__ = [
     "Recommendation",
     "Rule",
     "Want",
+    "check_want",
     "measure_facts",
     "recommend",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import polars as pl
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ from longtail.labels import encode_labels
 from longtail.methods import find_method
 from longtail.recommendation.facts import DataFacts, measure_facts
 from longtail.recommendation.rules import RULES, Rule, Want
-from longtail.tagger import usual_features
+from longtail.tagger import MadeFeatures, make_features, usual_features
 
 LONGEST = 86_400.0  # seconds of training beyond which a method is not recommended
 
@@ -122,13 +122,12 @@ def recommend(
     >>> recommend(data.X, data.Y, want="similar").method
     'knn'
     """
-    if want is not None and want not in get_args(Want):
-        raise ParameterError(f"want must be one of {', '.join(get_args(Want))}, not {want!r}.")
+    want = check_want(want)
     labels = encode_labels(Y).matrix
     if not labels.shape[0] or not labels.nnz:
         raise InputError("There is no point with a label, so there is no method to recommend.")
     inputs = _Inputs(X, text)
-    facts = measure_facts(inputs.features("scaled"), labels, text=inputs.text)
+    facts = measure_facts(inputs.features("scaled").X, labels, text=inputs.text)
     suitable = [rule for rule in RULES if rule.suits(facts)]
     first = [
         rule for rule in suitable if (rule.leads(facts) if want is None else want in rule.wants)
@@ -155,8 +154,21 @@ def recommend(
     )
 
 
+def check_want(want: str | None) -> Want | None:
+    """A wish of `recommend`, if there is such a one; refused if not.
+
+    Examples
+    --------
+    >>> check_want("rare")
+    'rare'
+    """
+    if want is not None and want not in get_args(Want):
+        raise ParameterError(f"want must be one of {', '.join(get_args(Want))}, not {want!r}.")
+    return cast(Want | None, want)
+
+
 class _Inputs:
-    """The features of each kind, made when first asked for."""
+    """The features of each kind, made when first asked for, as `Tagger` would make them."""
 
     def __init__(self, X: Any, text: bool | None) -> None:
         self._is_matrix = sp.issparse(X) or getattr(X, "ndim", 0) == 2
@@ -164,17 +176,16 @@ class _Inputs:
             X, self._is_matrix = as_csr(X), True
         self._given = X
         self.text = not self._is_matrix if text is None else bool(text)
-        self._made: dict[str, sp.csr_array] = {}
+        self._made: dict[str, MadeFeatures] = {}
 
-    def features(self, kind: Any) -> sp.csr_array:
-        """Features of a kind; a matrix of words stands for its own counts."""
+    def features(self, kind: Any) -> MadeFeatures:
+        """Features of a kind; a matrix is there already, and stands for its own counts."""
         if kind not in self._made:
-            made = (
-                self._given
+            self._made[kind] = (
+                MadeFeatures(as_csr(self._given))
                 if self._is_matrix
-                else usual_features(kind, texts=True).fit_transform(self._given)
+                else make_features(usual_features(kind, texts=True), self._given)
             )
-            self._made[kind] = as_csr(made)
         return self._made[kind]
 
 
@@ -190,7 +201,7 @@ def _needs(
         settings = {"n_jobs": n_jobs} if "n_jobs" in method.parameters else {}
         classifier = method.estimator(**settings)
         try:
-            need = classifier.estimate(inputs.features(classifier.features), Y)
+            need = inputs.features(classifier.features).estimate(classifier, Y)
         except LongtailError as error:
             refused[rule.method] = f"{rule.method} cannot do it: {error}"
             continue

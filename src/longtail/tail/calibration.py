@@ -141,7 +141,10 @@ def _logistic(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibrat
         )
     centre, spread = scores.mean(), scores.std()
     if not spread > 0:
-        raise InputError("All held-out scores are equal, so they say nothing about the labels.")
+        raise InputError(
+            "All held-out scores are equal, so they say nothing about the labels; give other "
+            "points, or train with more features."
+        )
     z = (scores - centre) / spread
     wanted = np.where(right, (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2))
 

@@ -118,11 +118,11 @@ class VotingClassifier(ProbabilityClassifier):
         shares, scores = scored_votes(voters, found)
         there = found.indices[0] >= 0
         nearest = found.indices[0][there][:n]
-        sets = voters[nearest]
+        sets, score = voters[nearest], float(scores[0, column])
         return VoteExplanation(
             label=self.classes_[column : column + 1].tolist()[0],
-            score=float(scores[0, column]),
-            bias=0.0,
+            score=score,
+            bias=score,
             features=names[:0],
             values=np.empty(0),
             weights=np.empty(0),

@@ -17,7 +17,7 @@ class VoteExplanation(Explanation):
     """Who voted for a label, and who did not.
 
     The score comes from the votes of the neighbours and not from single features, so the features
-    of the base class are empty and its bias is zero.
+    of the base class are empty and its bias is the whole score.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class VoteExplanation(Explanation):
     voter_labels: list[tuple[Any, ...]]
     n_voters: int
 
-    def table(self) -> pl.DataFrame:
+    def vote_table(self) -> pl.DataFrame:
         """One row a neighbour, the nearest first."""
         return pl.DataFrame(
             {
