@@ -27,6 +27,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from data_folder import DATA, data_folder
 from longtail.comparison.memory import PeakMemory
 from longtail.data import load, make_longtail
 from longtail.errors import LongtailError
@@ -34,7 +35,6 @@ from longtail.methods import find_method, methods
 from longtail.published import find_paper, read_trial
 from longtail.tagger import usual_features
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ALLOWANCE = 32e6
 FACTOR = 2.0
 SETS = ("scene", "bibtex", "rcv1-subset1", "delicious", "eurlex-4k", "wordnet-7500")
@@ -188,6 +188,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=300, help="Seconds of one training.")
     parser.add_argument("--keep", type=Path, help="JSON file of what was measured.")
     given = parser.parse_args()
+    data_folder()
     _compare(given.sets.split(","), given.methods.split(","), given.limit, given.keep)
 
 

@@ -9,21 +9,18 @@ labels and extrapolated; both use two threads or processes, and all times come f
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
+from data_folder import DATA, data_folder
 from longtail.data import RowScaler, load
 from longtail.labels import propensities
 from longtail.metrics import evaluate
 from longtail.one_vs_rest import BinaryRelevance, DiSMEC
-
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def features(name: str, damping: str | None, norm: str | None = "l2"):
@@ -110,6 +107,7 @@ def main() -> None:
     options.add_argument("--share", type=float, default=0.1, help="share of labels for the peer")
     options.add_argument("--repeats", type=int, default=3)
     chosen = options.parse_args()
+    data_folder()
     eurlex(chosen.share, chosen.repeats)
     bibtex(chosen.repeats)
 

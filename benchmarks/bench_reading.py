@@ -5,15 +5,14 @@
 The training file is unpacked first, so that both readers parse plain text; scikit-learn's gets the
 same lines without the header. Times are the best of several in one process, taken in turn, after a
 first read that compiles the kernel. Memory is the growth of the process' resident set at its peak,
-in a fresh process for each reader, over the arrays that it returns. The data sets are expected in
-the folder that LONGTAIL_DATA names, by default `../shared/data` beside the project.
+in a fresh process for each reader, over the arrays that it returns. The set is read from the folder
+in data_folder.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import shutil
 import subprocess
 import sys
@@ -26,10 +25,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
+from data_folder import data_folder
 from longtail.data import read_xmc
-
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("LONGTAIL_DATA", ROOT.parent / "shared" / "data"))
 
 
 def longtail_float32(folder: Path) -> list[np.ndarray]:
@@ -69,9 +66,7 @@ def main() -> None:
         name, folder = arguments.memory_of
         print(*measured_memory(READERS[name], Path(folder)))
         return
-    packed = DATA / "eurlex-4k" / "train.txt.gz"
-    if not packed.is_file():
-        sys.exit(f"{packed} is not there; set LONGTAIL_DATA to a folder that has eurlex-4k")
+    packed = data_folder("eurlex-4k") / "train.txt.gz"
     with tempfile.TemporaryDirectory() as folder:
         run(packed, Path(folder), arguments.repeat)
 
