@@ -43,7 +43,9 @@ def eurlex(share: float, repeats: int) -> None:
     DiSMEC(n_jobs=2).fit(X[:300], Y[:300]).predict_topk(X_test[:10], 5)  # compile the kernels
     seconds, model = timed(lambda: DiSMEC(n_jobs=2).fit(X, Y), repeats)
     predict_seconds, top = timed(lambda: model.predict_topk(X_test, 5), 3)
-    found = evaluate(Y_test, scores=top, propensities=propensities(Y, dataset="eurlex-4k"))
+    found = evaluate(
+        Y_test, scores=top, propensities=propensities(Y, propensity_constants="eurlex-4k")
+    )
     size = sum(part.nbytes for part in (model.weights_.data, model.weights_.indices)) / 1e6
 
     columns = Y.tocsc()
@@ -94,7 +96,7 @@ def bibtex(repeats: int) -> None:
         found = evaluate(
             Y_test,
             scores=model.predict_topk(X_test, 5),
-            propensities=propensities(Y, dataset="bibtex"),
+            propensities=propensities(Y, propensity_constants="bibtex"),
         )
         kept = 100 * model.weights_.nnz / np.prod(model.weights_.shape)
         rows = "as they are" if norm is None else "unit length"

@@ -154,7 +154,7 @@ def main() -> None:
     options.add_argument("--only", default="growth,bias,variants,speed")
     options.add_argument("--classes", default="1000,3000,7500", help="of strengths")
     options.add_argument("--strengths", default="0.1,1,10,100", help="values of C, of strengths")
-    options.add_argument("--jobs", type=int, default=2, help="of variants and strengths")
+    options.add_argument("--n-jobs", type=int, default=2, help="of variants and strengths")
     given = options.parse_args()
     chosen = given.only.split(",")
     data_folder()
@@ -164,12 +164,12 @@ def main() -> None:
     if "bias" in chosen:
         bias()
     if "variants" in chosen:
-        variants(given.jobs)
+        variants(given.n_jobs)
     if "speed" in chosen:
         speed(bars)
     if "strengths" in chosen:
         sizes, Cs = given.classes.split(","), given.strengths.split(",")
-        strengths(list(map(int, sizes)), list(map(float, Cs)), given.jobs)
+        strengths(list(map(int, sizes)), list(map(float, Cs)), given.n_jobs)
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 

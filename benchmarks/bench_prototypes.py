@@ -32,8 +32,7 @@ from longtail.data import RowScaler
 from longtail.errors import LongtailWarning
 from longtail.metrics import f1
 from longtail.neighbors import KNN, LMKNN, MLKNN
-from longtail.prototypes import DeepBinaryPrototypes, nearest_codes
-from longtail.prototypes.clusters import cluster_labels
+from longtail.prototypes import DeepBinaryPrototypes, group_label_sets, nearest_codes
 from longtail.published import find_paper, read_trial
 from peers.bars import Bars
 
@@ -117,7 +116,7 @@ def best_possible(problem: Problem) -> None:
     print(f"\n  {problem.trial.dataset}, the best prototype for each point")
     print(f"  {'ratio':>8}{'example':>10}{'micro':>10}{'macro':>10}")
     for ratio in (0.1, 0.3, 0.5, 0.9):
-        sets = cluster_labels(problem.Y, int(ratio * problem.Y.shape[0]), n_jobs=THREADS).means
+        sets = group_label_sets(problem.Y, int(ratio * problem.Y.shape[0]), n_jobs=THREADS).means
         sets.data = (sets.data >= 0.5).astype(np.float32)
         sets.eliminate_zeros()
         lengths = np.asarray(sets.sum(axis=1))
