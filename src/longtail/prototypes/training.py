@@ -44,7 +44,6 @@ CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
 ENTRIES = 2**20  # numbers in the decoder's output at a time, in the B step
 NETWORKS = ("encoder", "decoder")
-HISTORY = ("labels", "codes", "orthogonality", "f1", "n_neighbors", "threshold", "flipped")
 
 
 @dataclass
@@ -62,9 +61,9 @@ class Training:
     rows : int64 array
         Numbers of these rows; all but the held-out ones.
     history : array of shape (rounds, 7)
-        One row a round, with the columns `HISTORY`: the three parts of the objective (8), the
-        example-F1 on the held-out rows (NaN without) with the best number of neighbours and
-        threshold, and the bits that the B step flipped.
+        One row a round: the three parts of the objective (8), of the labels, the codes and their
+        orthogonality, the example-F1 on the held-out rows (NaN without) with the best number of
+        neighbours and threshold, and the bits that the B step flipped.
     best_round : int
         The row of `history` with the highest F1; the last one where no rows were held out.
     """
