@@ -45,10 +45,10 @@ docs: $(TEST)
 	$(BIN)/mkdocs serve
 
 bench-linear: $(TEST)
-	$(BIN)/python benchmarks/bench_linear.py
+	$(BIN)/python benchmarks/bench_linear.py $(ARGS)
 
 bench-reading: $(TEST)
-	$(BIN)/python benchmarks/bench_reading.py
+	$(BIN)/python benchmarks/bench_reading.py $(ARGS)
 
 bench-peers: $(TEST) $(PEER_ENVIRONMENTS:%=$(PEERS)/.venv/%/.installed)
 	$(BIN)/python benchmarks/bench_peers.py $(ARGS)

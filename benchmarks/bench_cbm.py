@@ -45,7 +45,8 @@ import numpy as np
 import polars as pl
 
 import cbm_reasons as reasons
-from cbm_reasons import DATA, opened, set_figures
+from cbm_reasons import opened, set_figures
+from data_folder import data_folder
 from longtail.errors import LongtailWarning
 from longtail.metrics import subset_accuracy
 from longtail.mixtures import (
@@ -229,8 +230,7 @@ def main() -> None:
     options.add_argument("--only", default="decoder,mediamill,seeds,curve")
     options.add_argument("--plot", type=Path, help="where to draw the curve, or the case")
     chosen = options.parse_args()
-    if not DATA.is_dir():
-        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    data_folder()
     warnings.simplefilter("ignore", LongtailWarning)
     bars = Bars()
     parts: dict[str, Callable[[], None]] = {

@@ -10,15 +10,14 @@ lowest that any solver found, relative to it; the accelerated solver is always a
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from data_folder import DATA, data_folder
 from longtail._numba import kernel
 from longtail._sparse import for_liblinear
 from longtail.data import RowScaler, load
@@ -27,7 +26,6 @@ from longtail.errors import ConvergenceWarning
 from longtail.one_vs_rest import ProXML, certify
 from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SWEEPS = 1000
 
 
@@ -305,6 +303,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--labels", type=int, default=12, help="labels a sample")
     chosen = options.parse_args()
+    data_folder()
     warnings.simplefilter("ignore", ConvergenceWarning)
     began = time.perf_counter()
     train = load(DATA / "bibtex", part="train")

@@ -10,14 +10,13 @@ PLST, which are ridge regressions. R-BF takes the code that its own rule chooses
 with fewer bits where more would say nothing more; "R-BF, all bits" takes the largest code that fits
 among those that lose as little. The bits a label of S-BF are chosen at C = 10 and a loose
 tolerance, going up until two more bits were no better. The p-values are of paired t-tests over the
-test points of each split, the largest of them. The data are read from the folder LONGTAIL_DATA.
+test points of each split, the largest of them. The data are read from the folder in data_folder.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -30,6 +29,7 @@ import scipy.sparse as sp
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
+from data_folder import DATA, data_folder
 from longtail.codes import (
     PLST,
     CompressedSensing,
@@ -47,7 +47,6 @@ from longtail.metrics import f1
 from longtail.one_vs_rest import BinaryRelevance, BRDekel
 from peers.bars import Bars
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FREQUENT = 1000  # labels of wordnet-hypernyms that are kept
 LOGISTIC = (10.0, 100.0, 1000.0)  # C
 RIDGE = (0.1, 1.0, 10.0)  # strength
@@ -457,8 +456,7 @@ def main() -> None:
     options.add_argument("--splits", type=int, default=3)
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
-    if not DATA.is_dir():
-        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    data_folder()
     warnings.simplefilter("ignore", LongtailWarning)
     began = time.perf_counter()
     bars, rows = Bars(), []

@@ -1,13 +1,13 @@
 """Memory and time of training, measured beside what `estimate` said before.
 
     make bench-estimates
-    python benchmarks/bench_estimates.py --sets scene,bibtex --methods proxml,cbm --limit 600
+    python benchmarks/bench_estimates.py --sets scene,bibtex --methods proxml,cbm --time-limit 10
 
 Every method is trained with its defaults and one thread on the training part of the real sets that
 suit it, each time in a fresh process, after a fit on a few points that compiles kernels and loads
 libraries. Memory is the peak of `fit` above what the process held before it; seconds are those of
-the processor, so that a busy machine does not count. What takes longer than `--limit` seconds is
-stopped, and what it took until then is a lower bound, marked >.
+the processor, so that a busy machine does not count. What takes longer than `--time-limit`
+minutes is stopped, and what it took until then is a lower bound, marked >.
 
 The bar: memory within a factor of 2, give or take 32 MB, since small peaks are mostly what the
 allocator and the libraries keep. Seconds have no bar; they are meant to the order of magnitude.
@@ -27,6 +27,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from data_folder import DATA, data_folder
 from longtail.comparison.memory import PeakMemory
 from longtail.data import load, make_longtail
 from longtail.errors import LongtailError
@@ -34,7 +35,6 @@ from longtail.methods import find_method, methods
 from longtail.published import find_paper, read_trial
 from longtail.tagger import usual_features
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ALLOWANCE = 32e6
 FACTOR = 2.0
 SETS = ("scene", "bibtex", "rcv1-subset1", "delicious", "eurlex-4k", "wordnet-7500")
@@ -85,7 +85,7 @@ def _stop(*_: Any) -> None:
     raise _TooLongError
 
 
-def _measured(name: str, method: str, limit: int) -> dict[str, Any]:
+def _measured(name: str, method: str, limit: float) -> dict[str, Any]:
     small = make_longtail(60, 40, 16, random_state=0)
     counts = find_method(method).estimator.features == "counts"
     _classifier(method).fit(small.X.ceil() if counts else small.X, small.Y)
@@ -106,7 +106,7 @@ def _measured(name: str, method: str, limit: int) -> dict[str, Any]:
     return {"peak": memory.peak_bytes, "seconds": seconds, "stopped": stopped}
 
 
-def _in_a_process(task: str, name: str, method: str, limit: int) -> dict[str, Any]:
+def _in_a_process(task: str, name: str, method: str, limit: float) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", __file__, task, name, method, str(limit)]
     one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
@@ -143,7 +143,7 @@ def _row(method: str, before: dict[str, Any], after: dict[str, Any]) -> tuple[st
     ), kind
 
 
-def _compare(sets: Iterable[str], chosen: Iterable[str], limit: int, keep: Path | None) -> None:
+def _compare(sets: Iterable[str], chosen: Iterable[str], limit: float, keep: Path | None) -> None:
     kept = json.loads(keep.read_text()) if keep is not None and keep.exists() else {}
     came: dict[str, list[str]] = {}
     for name in sets:
@@ -178,17 +178,19 @@ def main() -> None:
     if len(sys.argv) == 5 and sys.argv[1] in ("measure", "estimate"):
         name, method = sys.argv[2:4]
         if sys.argv[1] == "measure":
-            print(json.dumps(_measured(name, method, int(sys.argv[4]))))
+            print(json.dumps(_measured(name, method, float(sys.argv[4]))))
         else:
             print(json.dumps(_estimated(name, method)))
         return
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--methods", default=",".join(methods()))
-    parser.add_argument("--limit", type=int, default=300, help="Seconds of one training.")
-    parser.add_argument("--keep", type=Path, help="JSON file of what was measured.")
+    parser.add_argument("--time-limit", type=float, default=5, help="minutes of one training")
+    parser.add_argument("--keep", type=Path, help="JSON file of what was measured")
     given = parser.parse_args()
-    _compare(given.sets.split(","), given.methods.split(","), given.limit, given.keep)
+    data_folder()
+    limit = 60 * given.time_limit
+    _compare(given.sets.split(","), given.methods.split(","), limit, given.keep)
 
 
 if __name__ == "__main__":

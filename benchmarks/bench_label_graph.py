@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr, t
 from sklearn.decomposition import TruncatedSVD
 
+from data_folder import missing
 from longtail.errors import ConvergenceWarning
 from longtail.labels import algebraic_connectivity, connected_components, propensities
 from longtail.metrics import evaluate
@@ -42,7 +43,7 @@ from peers.embeddings import (
     plain_neighbours_top,
     ridge_top,
 )
-from peers.label_sets import DATA, SETS, WITHOUT_DATA, Problem
+from peers.label_sets import SETS, WITHOUT_DATA, Problem
 
 THREADS = 2
 COLUMNS = ("P@1", "P@5", "PSP@5", "C@1", "C@3", "C@5")
@@ -257,8 +258,9 @@ def plot(found: dict[str, Any], comparison: str, file: Path) -> None:
 
 def run_set(name: str, methods: list[str]) -> dict[str, Any] | None:
     """Train and test all methods on one set, and print what came out."""
-    if name not in WITHOUT_DATA and not DATA.is_dir():
-        print(f"{name}: skipped, no folder {DATA}; set LONGTAIL_DATA to one that has it")
+    sentence = None if name in WITHOUT_DATA else missing()
+    if sentence is not None:
+        print(f"{name} is skipped. {sentence}")
         return None
     problem = SETS[name]()
     about, rows = facts(problem), {}

@@ -9,21 +9,18 @@ labels and extrapolated; both use two threads or processes, and all times come f
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
+from data_folder import DATA, data_folder
 from longtail.data import RowScaler, load
 from longtail.labels import propensities
 from longtail.metrics import evaluate
 from longtail.one_vs_rest import BinaryRelevance, DiSMEC
-
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def features(name: str, damping: str | None, norm: str | None = "l2"):
@@ -46,7 +43,9 @@ def eurlex(share: float, repeats: int) -> None:
     DiSMEC(n_jobs=2).fit(X[:300], Y[:300]).predict_topk(X_test[:10], 5)  # compile the kernels
     seconds, model = timed(lambda: DiSMEC(n_jobs=2).fit(X, Y), repeats)
     predict_seconds, top = timed(lambda: model.predict_topk(X_test, 5), 3)
-    found = evaluate(Y_test, scores=top, propensities=propensities(Y, dataset="eurlex-4k"))
+    found = evaluate(
+        Y_test, scores=top, propensities=propensities(Y, propensity_constants="eurlex-4k")
+    )
     size = sum(part.nbytes for part in (model.weights_.data, model.weights_.indices)) / 1e6
 
     columns = Y.tocsc()
@@ -97,7 +96,7 @@ def bibtex(repeats: int) -> None:
         found = evaluate(
             Y_test,
             scores=model.predict_topk(X_test, 5),
-            propensities=propensities(Y, dataset="bibtex"),
+            propensities=propensities(Y, propensity_constants="bibtex"),
         )
         kept = 100 * model.weights_.nnz / np.prod(model.weights_.shape)
         rows = "as they are" if norm is None else "unit length"
@@ -110,6 +109,7 @@ def main() -> None:
     options.add_argument("--share", type=float, default=0.1, help="share of labels for the peer")
     options.add_argument("--repeats", type=int, default=3)
     chosen = options.parse_args()
+    data_folder()
     eurlex(chosen.share, chosen.repeats)
     bibtex(chosen.repeats)
 

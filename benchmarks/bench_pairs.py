@@ -20,16 +20,15 @@ The paper's table and curves are done by `longtail reproduce mrb`. Here:
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data_folder import DATA, data_folder
 from longtail import ExtremeClassifier, ranked
 from longtail.comparison import Problem, measured, train_method
 from longtail.data import TextFeatures
@@ -37,7 +36,6 @@ from longtail.pairs import OVA, OVO, PairRanker
 from longtail.published import find_paper, open_trial, read_trial
 from peers.bars import Bars
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 REPEATS = 3
 SIZES = (75, 750, 7500)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -156,23 +154,22 @@ def main() -> None:
     options.add_argument("--only", default="growth,bias,variants,speed")
     options.add_argument("--classes", default="1000,3000,7500", help="of strengths")
     options.add_argument("--strengths", default="0.1,1,10,100", help="values of C, of strengths")
-    options.add_argument("--jobs", type=int, default=2, help="of variants and strengths")
+    options.add_argument("--n-jobs", type=int, default=2, help="of variants and strengths")
     given = options.parse_args()
     chosen = given.only.split(",")
-    if not DATA.is_dir():
-        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    data_folder()
     bars = Bars()
     if "growth" in chosen:
         growth()
     if "bias" in chosen:
         bias()
     if "variants" in chosen:
-        variants(given.jobs)
+        variants(given.n_jobs)
     if "speed" in chosen:
         speed(bars)
     if "strengths" in chosen:
         sizes, Cs = given.classes.split(","), given.strengths.split(",")
-        strengths(list(map(int, sizes)), list(map(float, Cs)), given.jobs)
+        strengths(list(map(int, sizes)), list(map(float, Cs)), given.n_jobs)
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 

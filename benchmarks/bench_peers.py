@@ -12,9 +12,10 @@ here. The methods take turns, three of them; a training that takes more than thr
 once. The best time counts. Figures are kept in a JSON file as they come, and --resume goes on with
 it: turns that are in the file are not done again, and what failed is tried again.
 
-EURLex-4K and Bibtex are read from the folder LONGTAIL_DATA; without it they are left out. What
-cannot be installed, fails, or takes longer than --time-limit is a row that says why. The bars at
-the end are what we claim.
+EURLex-4K and Bibtex are read from the folder that LONGTAIL_DATA names, by default `shared/data`
+beside the project's own folder; a set that is not there is left out. What cannot be installed,
+fails, or takes longer than --time-limit is a row that says why. The bars at the end are what we
+claim.
 """
 
 from __future__ import annotations

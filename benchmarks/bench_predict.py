@@ -3,17 +3,16 @@
     make bench-predict
     python benchmarks/bench_predict.py --train
 
-Two sets: EURLex-4K's test part (from LONGTAIL_DATA) and 45,000 generated points with 20,000 labels.
-So that this takes no training, a label's weights are the mean of its points, times the rarity of
-the word, in its 36 strongest words; `--train` takes ProXML's instead. The model is saved, and used
-as it is loaded: mapped into memory. scipy's way is the product of the sparse matrices, 256 rows at
-a time, made dense, and `argpartition`; it has no threads.
+Two sets: EURLex-4K's test part, from the folder in data_folder.py, and 45,000 generated points with
+20,000 labels. So that this takes no training, a label's weights are the mean of its points, times
+the rarity of the word, in its 36 strongest words; `--train` takes ProXML's instead. The model is
+saved, and used as it is loaded: mapped into memory. scipy's way is the product of the sparse
+matrices, 256 rows at a time, made dense, and `argpartition`; it has no threads.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,13 +23,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import longtail
+from data_folder import DATA, missing
 from longtail import ranked
 from longtail.data import RowScaler, load, make_longtail
 from longtail.engine.predict import LinearIndex
 from longtail.labels import TailRanking, inverse_propensities
 from longtail.one_vs_rest import ProXML
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 THREADS = 2
 K = 5
 WORDS = 36
@@ -46,10 +45,11 @@ class Problem(NamedTuple):
 
 
 def eurlex() -> Problem | None:
-    folder = DATA / "eurlex-4k"
-    if not folder.is_dir():
-        print(f"EURLex-4K: skipped, {folder} is not there; set LONGTAIL_DATA")
+    sentence = missing("eurlex-4k")
+    if sentence is not None:
+        print(f"EURLex-4K is skipped. {sentence}")
         return None
+    folder = DATA / "eurlex-4k"
     train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
     scaler = RowScaler(damping="sqrt").fit(train.X)
     return Problem("EURLex-4K", scaler.transform(train.X), train.Y, scaler.transform(test.X))

@@ -18,7 +18,6 @@ The paper's Table 2 is done by `longtail reproduce dbpc`. Here, on the first of 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable
@@ -28,16 +27,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from data_folder import DATA, data_folder
 from longtail.data import RowScaler
 from longtail.errors import LongtailWarning
 from longtail.metrics import f1
 from longtail.neighbors import KNN, LMKNN, MLKNN
-from longtail.prototypes import DeepBinaryPrototypes, nearest_codes
-from longtail.prototypes.clusters import cluster_labels
+from longtail.prototypes import DeepBinaryPrototypes, group_label_sets, nearest_codes
 from longtail.published import find_paper, read_trial
 from peers.bars import Bars
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 REPEATS = 3
 THREADS = 2
 NEIGHBOURS = 5
@@ -118,7 +116,7 @@ def best_possible(problem: Problem) -> None:
     print(f"\n  {problem.trial.dataset}, the best prototype for each point")
     print(f"  {'ratio':>8}{'example':>10}{'micro':>10}{'macro':>10}")
     for ratio in (0.1, 0.3, 0.5, 0.9):
-        sets = cluster_labels(problem.Y, int(ratio * problem.Y.shape[0]), n_jobs=THREADS).means
+        sets = group_label_sets(problem.Y, int(ratio * problem.Y.shape[0]), n_jobs=THREADS).means
         sets.data = (sets.data >= 0.5).astype(np.float32)
         sets.eliminate_zeros()
         lengths = np.asarray(sets.sum(axis=1))
@@ -183,8 +181,7 @@ def main() -> None:
     options.add_argument("--data", default="delicious,eurlex-4k")
     options.add_argument("--plot", type=Path, help="where to draw F1 against the ratio")
     chosen = options.parse_args()
-    if not DATA.is_dir():
-        raise SystemExit(f"There is no folder {DATA}; name the data's in LONGTAIL_DATA.")
+    data_folder()
     warnings.simplefilter("ignore", LongtailWarning)
     parts, bars, curve = chosen.only.split(","), Bars(), []
     for name in chosen.data.split(","):

@@ -5,8 +5,8 @@
 
 Everything has two threads; training is done `--repeats` times, and the best time counts. Other
 programs, and prediction, size and memory, are in bench_peers.py. EURLex-4K and Bibtex are read from
-the folder LONGTAIL_DATA; without it those sections are skipped. Every bar is printed with what was
-measured.
+the folder in data_folder.py; without it those sections are skipped. Every bar is printed with what
+was measured.
 """
 
 from __future__ import annotations

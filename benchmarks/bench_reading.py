@@ -1,19 +1,19 @@
 """Reading EURLex-4K: seconds and peak memory beside scikit-learn's svmlight reader.
 
-    python benchmarks/bench_reading.py [--repeat 5]
+    make bench-reading
+    python benchmarks/bench_reading.py --repeats 3
 
 The training file is unpacked first, so that both readers parse plain text; scikit-learn's gets the
 same lines without the header. Times are the best of several in one process, taken in turn, after a
 first read that compiles the kernel. Memory is the growth of the process' resident set at its peak,
-in a fresh process for each reader, over the arrays that it returns. The data sets are expected in
-the folder that LONGTAIL_DATA names, by default `../shared/data` beside the project.
+in a fresh process for each reader, over the arrays that it returns. The set is read from the folder
+in data_folder.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import shutil
 import subprocess
 import sys
@@ -26,10 +26,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
+from data_folder import data_folder
 from longtail.data import read_xmc
-
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("LONGTAIL_DATA", ROOT.parent / "shared" / "data"))
 
 
 def longtail_float32(folder: Path) -> list[np.ndarray]:
@@ -60,7 +58,7 @@ SMALL = "2 3 2\n0,1 0:0.5 2:1\n1 1:2\n"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeat", type=int, default=5, help="times each reader runs")
+    parser.add_argument("--repeats", type=int, default=5, help="times each reader runs")
     parser.add_argument(
         "--memory-of", nargs=2, metavar=("READER", "FOLDER"), help=argparse.SUPPRESS
     )
@@ -69,24 +67,22 @@ def main() -> None:
         name, folder = arguments.memory_of
         print(*measured_memory(READERS[name], Path(folder)))
         return
-    packed = DATA / "eurlex-4k" / "train.txt.gz"
-    if not packed.is_file():
-        sys.exit(f"{packed} is not there; set LONGTAIL_DATA to a folder that has eurlex-4k")
+    packed = data_folder("eurlex-4k") / "train.txt.gz"
     with tempfile.TemporaryDirectory() as folder:
-        run(packed, Path(folder), arguments.repeat)
+        run(packed, Path(folder), arguments.repeats)
 
 
-def run(packed: Path, folder: Path, repeat: int) -> None:
+def run(packed: Path, folder: Path, repeats: int) -> None:
     shutil.copy(packed, folder / "train.txt.gz")
     content = gzip.decompress(packed.read_bytes())
     (folder / "train.txt").write_bytes(content)
     (folder / "without_header.txt").write_bytes(content.split(b"\n", 1)[1])
-    print(f"EURLex-4K train.txt, {len(content) / 1e6:.1f} MB, best of {repeat}\n")
+    print(f"EURLex-4K train.txt, {len(content) / 1e6:.1f} MB, best of {repeats}\n")
     del content
     best = dict.fromkeys(READERS, float("inf"))
     for reader in READERS.values():
         reader(folder)
-    for _ in range(repeat):
+    for _ in range(repeats):
         for name, reader in READERS.items():
             start = time.perf_counter()
             reader(folder)

@@ -7,20 +7,18 @@ softened.
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from data_folder import DATA
 from longtail.metrics import hamming_loss, jaccard, subset_accuracy
 from longtail.mixtures import ConditionalBernoulliMixture
 from longtail.published import find_paper, read_trial
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIELD_STEPS = (20, 60, 100, 200)
 NETWORKS = (("scene", (0.1, 1.0, 10.0)), ("rcv1", (1.0, 10.0, 1e6)), ("mediamill", (1e3,)))
 SET_TREES = (3, 10, 20)

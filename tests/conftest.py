@@ -14,7 +14,7 @@ LIMIT = 0.01  # minutes that a method of `all_compared` may take by its own acco
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real benchmark sets, from LONGTAIL_DATA or beside the project."""
+    """The folder of real benchmark sets: LONGTAIL_DATA, or `shared/data` beside the project."""
     folder = Path(os.environ.get("LONGTAIL_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no benchmark sets at {folder}; set LONGTAIL_DATA to a folder that has them")

@@ -148,3 +148,9 @@ def _defined(path):
 def test_no_part_calls_what_is_private_to_another():
     found = {str(path): private_uses(path) for path in FILES}
     assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_the_page_of_the_engine_names_every_method():
+    page = (ROOT / "docs" / "engine.md").read_text("utf-8")
+    table = page.partition("## Which methods stand on it")[2].partition("\n## ")[0]
+    assert set(methods()) <= set(re.findall(r"`([\w-]+)`", table))

@@ -17,11 +17,28 @@ def oldest(requirement: str) -> tuple[str, str]:
 
 
 def test_the_oldest_versions_are_those_tested():
-    stated = dict(oldest(requirement) for requirement in PROJECT["dependencies"])
+    """Of the dependencies, and of the extras that `make test-oldest` installs."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    extras = re.search(r"constraint oldest\.txt.*?\"\.\[(.+?)\]\"", makefile, flags=re.S)[1]
+    wanted = [*PROJECT["dependencies"]]
+    for extra in extras.split(","):
+        wanted += PROJECT["optional-dependencies"][extra]
+    stated = dict(oldest(requirement) for requirement in wanted)
     lines = (ROOT / "oldest.txt").read_text("utf-8").splitlines()
     tested = dict(line.split("==") for line in lines if "==" in line)
+    assert set(tested) == set(stated)
     for name, version in stated.items():
         assert f"{tested[name]}.".startswith(f"{version}."), name
+
+
+def test_every_benchmark_takes_options_and_stands_on_the_page():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    recipes = re.findall(r"^(bench-[a-z-]+):.*\n\t(.*)", makefile, flags=re.M)
+    assert len(recipes) == len(list((ROOT / "benchmarks").glob("bench_*.py")))
+    for target, recipe in recipes:
+        assert recipe.endswith(f"benchmarks/{target.replace('-', '_')}.py $(ARGS)"), target
+        assert f"`make {target}" in page, target
 
 
 def test_messages_name_extras_that_have_the_package():

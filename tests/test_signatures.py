@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from collections import defaultdict
@@ -11,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import longtail.data
-import longtail.metrics
-import longtail.tail
+import longtail
 from longtail.cli._docstrings import parameter_docs
+from longtail.comparison import Limits
 from longtail.methods import methods
 from tests.conftest import ROOT
 
@@ -29,7 +30,9 @@ SYNONYMS = {
     "n_neighbors": {"n_neighbours", "neighbors", "neighbours", "k"},
     "folds": {"cv", "n_splits", "n_folds"},
     "validation": {"val", "val_size", "validation_fraction", "validation_size", "held_out"},
-    "memory_limit": {"max_memory", "memory", "max_bytes"},
+    "memory_limit": {"max_memory", "memory", "bytes", "max_bytes", "gigabytes"},
+    "time_limit": {"max_time", "minutes", "timeout"},
+    "propensity_constants": {"constants", "a", "b"},
     "code_size": {"n_codes", "n_projections", "code_length"},
     "threshold": {"cutoff", "cut", "min_score"},
 }
@@ -133,14 +136,41 @@ def test_there_is_one_word_for_one_thing(word):
     assert not used & SYNONYMS[word]
 
 
+def public_names():
+    """(package, name, what it is) of all that a package of the library offers."""
+    for found in (None, *pkgutil.iter_modules(longtail.__path__)):
+        if found is None or not (found.name.startswith("_") or found.name == "cli"):
+            name = "longtail" if found is None else f"longtail.{found.name}"
+            module = importlib.import_module(name)
+            for public in getattr(module, "__all__", ()):
+                yield name, public, getattr(module, public)
+
+
 def test_public_functions_speak_the_same_language():
-    words = ("n_jobs", "random_state", "tol")
+    """`k` is the length of a ranking, so only what looks for neighbours may not have it."""
+    words = ("n_jobs", "random_state", "tol", "memory_limit", "time_limit", "propensity_constants")
     strange = set().union(*(SYNONYMS[word] for word in words))
-    for module in (longtail, longtail.data, longtail.metrics, longtail.tail):
-        for name in module.__all__:
-            public = getattr(module, name)
-            if callable(public) and not isinstance(public, type):
-                assert not strange & set(inspect.signature(public).parameters), name
+    seen = set()
+    for module, name, public in public_names():
+        if not inspect.isfunction(public):
+            continue
+        given = set(inspect.signature(public).parameters)
+        seen |= given
+        drawn = {"seed"} if module == "longtail.published" else set()  # a paper's trial by number
+        assert not given & strange - drawn, (module, name)
+        if module in ("longtail.neighbors", "longtail.prototypes"):
+            assert not given & SYNONYMS["n_neighbors"], (module, name)
+    assert set(words) - {"time_limit", "memory_limit"} <= seen
+    assert set(inspect.signature(Limits).parameters) == {"time_limit", "memory_limit"}
+
+
+def test_a_public_name_is_one_thing():
+    meanings = defaultdict(dict)
+    for module, name, public in public_names():
+        meanings[name][id(public)] = module
+    twice = {name: set(found.values()) for name, found in meanings.items() if len(found) > 1}
+    assert twice.pop("load") >= {"longtail.data"}  # data there, models everywhere else
+    assert set(twice) <= {"Choice", "Scorer"}, twice
 
 
 NOT_USE = {"__init__", "_check_parameters", "_estimate", "_estimate_of", "_needed"}

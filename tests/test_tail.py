@@ -408,7 +408,7 @@ class TestCurve:
 
     def test_the_constants_of_the_propensities_count(self, held):
         usual = tail_curve(held, tails=[0.5])
-        assert not usual.equals(tail_curve(held, tails=[0.5], constants=(0.6, 2.6)))
+        assert not usual.equals(tail_curve(held, tails=[0.5], propensity_constants=(0.6, 2.6)))
 
     @pytest.mark.parametrize("tails", [[-0.1], [np.nan], [np.inf], ["0.5"], [True], []])
     def test_odd_weights(self, held, tails):

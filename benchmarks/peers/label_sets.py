@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+from data_folder import DATA
 from longtail.data import (
     Dataset,
     RowScaler,
@@ -21,8 +20,6 @@ from longtail.data import (
     train_test_split,
 )
 from peers.embeddings import RidgeRegression
-
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 @dataclass(frozen=True)

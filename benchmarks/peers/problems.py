@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from data_folder import DATA, missing
 from longtail.data import RowScaler, load, make_longtail
 
-DATA = Path(os.environ.get("LONGTAIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SEED = 0
 
 
@@ -40,10 +38,11 @@ class Problem(NamedTuple):
 
 def real(name: str, title: str, damping: str | None) -> Problem | None:
     """A published set, or None and a line on what to do if it is not there."""
-    folder = DATA / name
-    if not folder.is_dir():
-        print(f"{title}: skipped, {folder} is not there; set LONGTAIL_DATA to a folder that has it")
+    sentence = missing(name)
+    if sentence is not None:
+        print(f"{title} is skipped. {sentence}")
         return None
+    folder = DATA / name
     train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
     scaler = RowScaler(damping=damping).fit(train.X)
     return Problem(title, scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)

@@ -33,7 +33,7 @@ def test_predictions_are_those_of_the_library(call, files, text_model):
             {
                 "tail": 0.8,
                 "propensities": propensities(
-                    tagger.label_counts_, tagger.n_points_, dataset="Amazon-670K"
+                    tagger.label_counts_, tagger.n_points_, propensity_constants="Amazon-670K"
                 ),
             },
         ),

@@ -9,9 +9,9 @@ from scipy.special import expit
 
 import longtail
 from longtail.codes import PLST, CompressedSensing, RobustBloom, StandardBloom, encode
-from longtail.codes.code import sharing
 from longtail.errors import LongtailWarning, ModelError, ParameterError
 from longtail.metrics import hamming_loss
+from tests.codes.conditions import shared_bits
 
 
 def exclusive(n=600, groups=12, size=3, seed=0):
@@ -44,7 +44,7 @@ def test_exclusive_groups_are_learned_with_fewer_problems_than_labels(fitted, da
 
 
 def test_its_code_keeps_the_conditions(fitted):
-    assert sharing(fitted.code_, fitted.clusters_) == (0, 1)
+    assert shared_bits(fitted.code_, fitted.clusters_) == (0, 1)
 
 
 @pytest.mark.parametrize("method", [RobustBloom(code_size=24), StandardBloom(code_size=24)])

@@ -14,10 +14,10 @@ from longtail.codes.code import (
     hashed_code,
     random_code,
     robust_code,
-    sharing,
 )
 from longtail.errors import ParameterError
 from longtail.labels import LabelClusters
+from tests.codes.conditions import shared_bits
 
 FIGURE_1 = [
     (2, 3, 5), (2, 4, 5), (1, 2, 5), (1, 5, 3), (1, 2, 6), (3, 5, 6), (3, 4, 5), (2, 5, 6),
@@ -84,9 +84,9 @@ def test_robust_codes_keep_both_conditions(of_label, n_hashes):
     )  # fmt: skip
     assert np.array_equal(np.diff(code.indptr), np.where(of_label >= 0, n_hashes, 0))
     coded = np.flatnonzero(of_label >= 0)
-    shared = sharing(sp.csr_array(code[coded]), of_label[coded])
-    assert shared.within == 0
-    assert shared.between <= n_hashes - 1
+    within, between = shared_bits(sp.csr_array(code[coded]), of_label[coded])
+    assert within == 0
+    assert between <= n_hashes - 1
 
 
 def test_a_batch_may_be_larger_than_needed_but_not_smaller():

@@ -26,7 +26,9 @@ class TestCompare:
         train, test = parts
         scaler = RowScaler(damping="sqrt")
         methods = {"usual": DiSMEC(), "strong": DiSMEC(C=0.1), "br": "br"}
-        found = compare(train, test, methods, features=scaler, k=(1, 2), constants="Amazon-670K")
+        found = compare(
+            train, test, methods, features=scaler, k=(1, 2), propensity_constants="Amazon-670K"
+        )
         for name, classifier in named_classifiers(methods).items():
             tagger = Tagger(features=scaler, classifier=classifier).fit(train.X, train.Y)
             wanted = evaluate(
@@ -34,7 +36,7 @@ class TestCompare:
                 scores=tagger.predict_topk(test.X, 2),
                 predicted=tagger.predict(test.X),
                 k=(1, 2),
-                propensities=propensities(train.Y, dataset="Amazon-670K"),
+                propensities=propensities(train.Y, propensity_constants="Amazon-670K"),
             )
             assert found[name].evaluation.to_dict() == wanted.to_dict()
         table = found.table()
@@ -48,10 +50,10 @@ class TestCompare:
         """Both are those of a tagger on the same parts, with the propensities of the comparison."""
         train, test = parts
         methods = {"dismec": DiSMEC(), "ova": "ova"}
-        options = {"features": RowScaler(), "k": (1, 2), "constants": "Amazon-670K"}
+        options = {"features": RowScaler(), "k": (1, 2), "propensity_constants": "Amazon-670K"}
         found = compare(train, test, methods, curves=True, **options)
         assert compare(train, test, ["dismec"], **options)["dismec"].tail_curve is None
-        chances = propensities(train.Y, dataset="Amazon-670K")
+        chances = propensities(train.Y, propensity_constants="Amazon-670K")
         for name, classifier in named_classifiers(methods).items():
             tagger = Tagger(features=RowScaler(), classifier=classifier).fit(train.X, train.Y)
             wanted = by_frequency(test.Y, tagger.predict_topk(test.X, 2), train.Y, k=(1, 2))

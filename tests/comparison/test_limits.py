@@ -19,8 +19,8 @@ def test_what_exceeds_a_limit_is_not_trained(parts, monkeypatch):
     needed = DiSMEC().estimate(parts[0].X, parts[0].Y)
     monkeypatch.setattr(DiSMEC, "_fit", lambda *_: pytest.fail("it was trained"))
     for given, word in [
-        (Limits(seconds=needed.seconds / 2), "takes"),
-        (Limits(bytes=needed.peak_bytes / 2), "needs"),
+        (Limits(time_limit=needed.seconds / 60 / 2), "takes"),
+        (Limits(memory_limit=needed.peak_bytes / 1e9 / 2), "needs"),
     ]:
         result = compare(*parts, ["dismec"], limits=given)["dismec"]
         assert result.failure.startswith(f"Not tried: it {word} about")
@@ -30,7 +30,7 @@ def test_what_exceeds_a_limit_is_not_trained(parts, monkeypatch):
 
 def test_what_keeps_to_them_is(parts):
     needed = DiSMEC().estimate(parts[0].X, parts[0].Y)
-    enough = Limits(2 * needed.seconds, 2 * needed.peak_bytes)
+    enough = Limits(time_limit=2 * needed.seconds / 60, memory_limit=2 * needed.peak_bytes / 1e9)
     assert compare(*parts, ["dismec"], limits=enough)["dismec"].failure is None
 
 
@@ -44,9 +44,9 @@ def test_an_estimate_that_refuses(parts, monkeypatch):
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("inf"), float("nan"), "much"])
-@pytest.mark.parametrize("name", ["seconds", "bytes"])
+@pytest.mark.parametrize("name", ["time_limit", "memory_limit"])
 def test_limits_are_positive(name, value):
-    with pytest.raises(ParameterError, match=f"limit of {name} must be a positive number"):
+    with pytest.raises(ParameterError, match=f"{name} must be a positive number"):
         Limits(**{name: value})
 
 
@@ -54,6 +54,6 @@ def test_what_is_available_is_the_limit_unless_another_is_given(parts, monkeypat
     monkeypatch.setattr(limits, "available_memory", lambda: 1000)
     problem = prepare(*parts)
     assert "of memory, and 0.00 MB are available: " in Limits().objection(problem, DiSMEC())
-    assert Limits(bytes=1e12).objection(problem, DiSMEC()) is None
+    assert Limits(memory_limit=1000).objection(problem, DiSMEC()) is None
     monkeypatch.setattr(limits, "available_memory", lambda: None)
     assert Limits().objection(problem, DiSMEC()) is None

@@ -35,9 +35,11 @@ def formula(count, n, a, b):
 def test_formula(problem, a, b):
     n, counts = problem
     expected = [formula(count, n, a, b) for count in counts]
-    p = propensities(counts, n, a=a, b=b)
+    p = propensities(counts, n, propensity_constants=(a, b))
     np.testing.assert_allclose(p, expected, rtol=1e-9)
-    np.testing.assert_allclose(p * inverse_propensities(counts, n, a=a, b=b), 1.0)
+    np.testing.assert_allclose(
+        p * inverse_propensities(counts, n, propensity_constants=(a, b)), 1.0
+    )
     assert ((p > 0) & (p <= 1)).all()
 
 
@@ -88,8 +90,8 @@ def test_tiny_sets_have_propensity_one(n):
 def test_constants(name, constants):
     assert propensity_constants(name) == constants
     np.testing.assert_array_equal(
-        propensities([1, 5], 10, dataset=name),
-        propensities([1, 5], 10, a=constants[0], b=constants[1]),
+        propensities([1, 5], 10, propensity_constants=name),
+        propensities([1, 5], 10, propensity_constants=constants),
     )
 
 
@@ -98,19 +100,15 @@ def test_every_name_finds_itself():
         assert propensity_constants(name.lower().replace("-", " ")) == constants
 
 
-def test_given_constants_win_over_the_data_set():
-    np.testing.assert_array_equal(
-        propensities([1], 10, dataset="Amazon-670K", a=0.5), propensities([1], 10, a=0.5, b=2.6)
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "says"),
     [
-        (([1], 10), {"dataset": "Amazon-67K"}, ParameterError, "Amazon-670K"),
-        (([1], 10), {"a": 0}, ParameterError, "a must be a positive number"),
-        (([1], 10), {"b": -1}, ParameterError, "b must be a positive number"),
-        (([1], 10), {"b": math.nan}, ParameterError, "b must be a positive number"),
+        (([1], 10), {"propensity_constants": "Amazon-67K"}, ParameterError, "Amazon-670K"),
+        (([1], 10), {"propensity_constants": (0, 1.5)}, ParameterError, "two positive numbers"),
+        (([1], 10), {"propensity_constants": (0.5, -1)}, ParameterError, "two positive numbers"),
+        (([1], 10), {"propensity_constants": (0.5, math.nan)}, ParameterError, "two positive"),
+        (([1], 10), {"propensity_constants": (0.5,)}, ParameterError, "two positive numbers"),
+        (([1], 10), {"propensity_constants": 0.5}, ParameterError, "two positive numbers"),
         (([1], 0), {}, ParameterError, "at least 1, not 0"),
         (([11], 10), {}, InputError, "11 points, more than the 10"),
         (([-1], 10), {}, InputError, "at least 0"),

@@ -22,7 +22,7 @@ def test_dismec_on_eurlex(data_folder):
     found = evaluate(
         test.Y,
         scores=model.predict_topk(scaler.transform(test.X), 5),
-        propensities=propensities(train.Y, dataset="eurlex-4k"),
+        propensities=propensities(train.Y, propensity_constants="eurlex-4k"),
     )
     assert found["P@1"] >= 0.815
     assert found["P@3"] >= 0.690
@@ -37,7 +37,7 @@ def test_proxml_on_eurlex(data_folder):
     model = ProXML(n_jobs=2).fit(scaler.transform(train.X), train.Y)
     assert np.nanmax(model.violation_) <= 0.01
     assert model.weights_.nnz < 50 * train.n_labels
-    chances = propensities(train.Y, dataset="eurlex-4k")
+    chances = propensities(train.Y, propensity_constants="eurlex-4k")
     rows = scaler.transform(test.X)
     found = evaluate(test.Y, scores=model.predict_topk(rows, 5), propensities=chances)
     assert found["P@1"] >= 0.830

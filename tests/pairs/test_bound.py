@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from longtail.engine.streamed import fit_streamed
 from longtail.errors import InputError, ParameterError
 from longtail.pairs import ClassProfiles, PairRanker, TransformedSet, generalization_bound
-from longtail.pairs.transformed_set import all_features, transformed_pairs
+from longtail.pairs.transformed_set import transformed_pairs
+from tests.pairs._dense import all_features
 
 
 def documents(n=24, n_classes=4, seed=0):

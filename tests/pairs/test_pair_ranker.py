@@ -18,8 +18,8 @@ from longtail.pairs import FEATURES, ClassProfiles, PairRanker, TransformedSet, 
 from longtail.pairs import pair_ranker as module
 from longtail.pairs._training import scale_of_scores
 from longtail.pairs.explanation import word_parts
-from longtail.pairs.transformed_set import all_features
 from tests.conftest import ROOT
+from tests.pairs._dense import all_features
 
 
 def documents(n=120, n_classes=8, n_words=60, seed=0, several=False):

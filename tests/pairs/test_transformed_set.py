@@ -15,10 +15,10 @@ from longtail.pairs.profiles import ClassProfiles
 from longtail.pairs.transformed_set import (
     Rivals,
     TransformedSet,
-    all_features,
     proper_cover,
     transformed_pairs,
 )
+from tests.pairs._dense import all_features
 
 CORPORA = {"n": st.integers(2, 12), "n_classes": st.integers(2, 6), "seed": st.integers(0, 999)}
 

@@ -12,8 +12,8 @@ from longtail.errors import InputError, ParameterError
 from longtail.prototypes._rows import held_out, mini_batches, prototype_count
 from longtail.prototypes._settings import Settings
 from longtail.prototypes._trainable import RIDGE, make_decoder, make_encoder
-from longtail.prototypes.clusters import cluster_labels
 from longtail.prototypes.codes import sign
+from longtail.prototypes.label_groups import group_label_sets
 from longtail.prototypes.training import decoding_of, train_prototypes
 
 torch = pytest.importorskip("torch")
@@ -29,19 +29,19 @@ def data():
 @pytest.mark.parametrize("kind", ["linear", "layers"])
 def test_the_merged_loss_is_the_one_over_all_points(data, kind):
     """Σ over points = Σ over prototypes, weighted, plus a constant; and so its gradient."""
-    clusters = cluster_labels(data.Y, 20)
+    groups = group_label_sets(data.Y, 20)
     rng = np.random.default_rng(0)
     torch.manual_seed(0)
     decoder = make_decoder(16, kind, 32, 30, "cpu")
     dense = torch.from_numpy(data.Y.toarray().astype(np.float32))
-    constant = clusters.distances.sum()
-    squares = (clusters.means.toarray() ** 2).sum(axis=1) @ clusters.sizes
+    constant = groups.distances.sum()
+    squares = (groups.means.toarray() ** 2).sum(axis=1) @ groups.sizes
     for _ in range(3):
         codes = sign(rng.standard_normal((20, 16)))
-        parts, gradient = decoding_of(decoder, clusters, codes)
+        parts, gradient = decoding_of(decoder, groups, codes)
         merged = parts.sum()
         inputs = torch.from_numpy(codes.astype(np.float32)).requires_grad_()
-        out = decoder(inputs[torch.from_numpy(clusters.members)])
+        out = decoder(inputs[torch.from_numpy(groups.members)])
         plain = (0.5 * out.square() - dense * out).sum()
         (slope,) = torch.autograd.grad(plain, inputs)
         assert merged == pytest.approx(float(plain.detach()), rel=1e-4, abs=1e-3)
@@ -53,7 +53,7 @@ def test_the_merged_loss_is_the_one_over_all_points(data, kind):
 def test_the_objective_is_that_of_8(data):
     found = train_prototypes(data.X, data.Y, Settings(**SMALL, validation=0.0, n_neighbors=1))
     X = data.X
-    away = found.encoder.values(X) - found.codes[found.clusters.members]
+    away = found.encoder.values(X) - found.codes[found.groups.members]
     assert found.best_round == 2
     assert found.history[2, 1] == pytest.approx(0.05 * (away.astype(float) ** 2).sum(), rel=1e-4)
     values = np.linalg.svd(found.codes.astype(float))[1]
@@ -106,7 +106,7 @@ def test_rare_labels_may_count_for_more_in_the_first_codes(data):
         for power in (0.0, 0.5)
     )
     assert not np.array_equal(plain.codes, tilted.codes)
-    assert np.array_equal(plain.clusters.members, tilted.clusters.members)
+    assert np.array_equal(plain.groups.members, tilted.groups.members)
 
 
 def test_the_best_round_is_the_one_with_the_highest_f1(data):

@@ -69,6 +69,7 @@ class TestGenerated:
         found = recommend(texts, classes)
         assert found.method == "mrb"
         assert "600 classes, with 3 texts" in found.reasons[0]
+        assert "than one-versus-all at its default C" in found.reasons[0]
         assert "ova" in [one.method for one in found.alternatives]
 
     def test_accuracy_is_wanted_of_them(self):

@@ -105,7 +105,7 @@ class Model:
         """Scores of the k best labels; rare ones favoured, by the constants of a published set."""
         if constants is None or tail == 0:
             return self.estimator.predict_topk(inputs, k, tail=tail)
-        chances = propensities(*self.counts(), dataset=constants)
+        chances = propensities(*self.counts(), propensity_constants=constants)
         return self.estimator.predict_topk(inputs, k, tail=tail, propensities=chances)
 
     def counts(self) -> tuple[NDArray[np.int64], int]:
@@ -197,7 +197,7 @@ def measure(
         matrix.resize(data.Y.shape)
     counts, n_points = model.counts()
     widened = np.concatenate([counts, np.zeros(data.n_labels - known, dtype=np.int64)])
-    chances = propensities(widened, n_points, dataset=constants)
+    chances = propensities(widened, n_points, propensity_constants=constants)
     evaluation = evaluate(data.Y, scores=top, predicted=committed, k=k, propensities=chances)
     return Measured(
         evaluation=evaluation,

@@ -211,16 +211,13 @@ def parse_limits(methods: str, minutes: float | None, gigabytes: float | None) -
     Examples
     --------
     >>> parse_limits("all", None, 4), parse_limits("dismec", None, None)
-    (Limits(seconds=600.0, bytes=4000000000.0), Limits(seconds=None, bytes=None))
+    (Limits(time_limit=10.0, memory_limit=4), Limits(time_limit=None, memory_limit=None))
     """
     from longtail.comparison import Limits
 
     if minutes is None and "all" in (word.strip() for word in methods.split(",")):
         minutes = USUAL_TIME_LIMIT
-    return Limits(
-        seconds=None if minutes is None else 60 * minutes,
-        bytes=None if gigabytes is None else 1e9 * gigabytes,
-    )
+    return Limits(time_limit=minutes, memory_limit=gigabytes)
 
 
 def parse_methods(
@@ -314,7 +311,7 @@ def _prepared(
     from longtail.comparison.running import kinds_of
 
     features = {kind: options.transformer(train, kind) for kind in kinds_of(classifiers.values())}
-    problem = prepare(train, test, features=features, constants=constants)
+    problem = prepare(train, test, features=features, propensity_constants=constants)
     remark(f"Making features of {len(train):,} + {len(test):,} points", quiet=quiet)
     for kind in features:
         problem.features(kind)

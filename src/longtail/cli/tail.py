@@ -97,7 +97,7 @@ def tail(
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     held = _scores(loaded, reading.load(data, usual_part="test"), depth)
     choice = choose_tail(
-        held, max_loss=max_loss, weight=weight, at=at, k=ranks, constants=pair,
+        held, max_loss=max_loss, weight=weight, at=at, k=ranks, propensity_constants=pair,
         calibration=fit_calibration(held) if calibrate else None,
     )  # fmt: skip
     if calibrate:

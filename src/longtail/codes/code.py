@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations, islice
 from math import comb
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,21 +16,6 @@ from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
 from longtail.labels import LabelClusters
-
-
-class Sharing(NamedTuple):
-    """What a code does to its labels: how many bits two of them have in common, at most.
-
-    Attributes
-    ----------
-    within : int
-        Of two labels in one cluster; 0 is the paper's condition 1.
-    between : int
-        Of two labels in different clusters; below the bits a label is its condition 2.
-    """
-
-    within: int
-    between: int
 
 
 def batch_size(n_clusters: int, n_hashes: int) -> int:
@@ -159,26 +144,6 @@ def encode(Y: Any, code: sp.csr_array) -> sp.csr_array:
     bits.sort_indices()
     return sp.csr_array(
         (np.ones(bits.nnz, dtype=np.uint8), bits.indices, bits.indptr), shape=bits.shape
-    )
-
-
-def sharing(code: sp.csr_array, of_label: NDArray[np.int64]) -> Sharing:
-    """Bits that two labels share at most, within a cluster and between clusters.
-
-    O(sum over bits of the squared number of their labels), in memory too: a check, not for use
-    while training.
-
-    Examples
-    --------
-    >>> sharing(hashed_code([[0, 1], [2, 3], [0, 2]], 4), np.array([0, 0, 1]))
-    Sharing(within=0, between=1)
-    """
-    common = sp.coo_array(sp.csr_array(code.astype(np.int64) @ code.T.astype(np.int64)))
-    first, second = common.coords
-    two = first != second
-    same = of_label[first] == of_label[second]
-    return Sharing(
-        int(common.data[two & same].max(initial=0)), int(common.data[two & ~same].max(initial=0))
     )
 
 

@@ -19,24 +19,25 @@ class Limits:
 
     Attributes
     ----------
-    seconds : float or None
-        Time; None for no limit.
-    bytes : float or None
-        Memory; None for what is available when the method's turn comes, as far as the system tells.
+    time_limit : float or None
+        Minutes; None for no limit.
+    memory_limit : float or None
+        GB of memory; None for what is available when the method's turn comes, as far as the system
+        tells.
 
     Examples
     --------
-    >>> Limits(seconds=-1)
+    >>> Limits(time_limit=-1)
     Traceback (most recent call last):
         ...
-    longtail.errors.ParameterError: A limit of seconds must be a positive number, not -1.
+    longtail.errors.ParameterError: time_limit must be a positive number, not -1.
     """
 
-    seconds: float | None = None
-    bytes: float | None = None
+    time_limit: float | None = None
+    memory_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "bytes"):
+        for name in ("time_limit", "memory_limit"):
             _check_positive(name, getattr(self, name))
 
     def objection(self, problem: Problem, classifier: ExtremeClassifier) -> str | None:
@@ -56,22 +57,24 @@ class Limits:
         >>> from longtail.data import make_longtail
         >>> problem = prepare(*make_longtail(200, 100, 20, random_state=0).split(random_state=0))
         >>> Limits().objection(problem, DiSMEC())
-        >>> Limits(bytes=1000).objection(problem, DiSMEC())
+        >>> Limits(memory_limit=1e-6).objection(problem, DiSMEC())
         'Not tried: it needs about ... MB of memory, and the limit is 0.00 MB: ...'
         """
         try:
             needed = classifier.estimate(problem.features(classifier.features).X, problem.Y)
         except LongtailError as error:
             return " ".join(str(error).split())
-        if self.seconds is not None and needed.seconds > self.seconds:
+        if self.time_limit is not None and needed.seconds > 60 * self.time_limit:
             return (
                 f"Not tried: it takes about {time_in_words(needed.seconds)}, and the limit is "
-                f"{time_in_words(self.seconds)}: {needed.reason}."
+                f"{time_in_words(60 * self.time_limit)}: {needed.reason}."
             )
-        at_hand = available_memory() if self.bytes is None else self.bytes
+        at_hand = available_memory() if self.memory_limit is None else 1e9 * self.memory_limit
         if at_hand is not None and needed.peak_bytes > at_hand:
             there = size_in_words(at_hand)
-            have = f"{there} are available" if self.bytes is None else f"the limit is {there}"
+            have = (
+                f"{there} are available" if self.memory_limit is None else f"the limit is {there}"
+            )
             return (
                 f"Not tried: it needs about {size_in_words(needed.peak_bytes)} of memory, and "
                 f"{have}: {needed.reason}."
@@ -81,4 +84,4 @@ class Limits:
 
 def _check_positive(name: str, value: Any) -> None:
     if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
-        raise ParameterError(f"A limit of {name} must be a positive number, not {value!r}.")
+        raise ParameterError(f"{name} must be a positive number, not {value!r}.")

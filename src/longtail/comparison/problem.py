@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from longtail.data import Dataset, RowScaler, TextFeatures
 from longtail.errors import InputError
-from longtail.labels import DEFAULT_CONSTANTS, label_counts, propensities, propensity_constants
+from longtail.labels import label_counts, propensities
+from longtail.labels.propensity import Constants, pair_of_constants
 from longtail.tagger import FeatureKind, usual_features
 
 Transformer = TextFeatures | RowScaler
@@ -62,7 +63,7 @@ class Problem:
         Training points of each label.
     propensities : array, one value a column of Y_test
         From the training counts.
-    constants : pair of float
+    propensity_constants : pair of float
         A and B of the propensities.
     feature_names : array of shape (D,) or None
         Names of the columns of a feature matrix; texts bring their own.
@@ -85,7 +86,7 @@ class Problem:
     Y_test: sp.csr_array
     label_counts: NDArray[np.int64]
     propensities: NDArray[np.float64]
-    constants: tuple[float, float]
+    propensity_constants: tuple[float, float]
     feature_names: NDArray[Any] | None
     unknown_labels: int
     one_class: bool
@@ -146,7 +147,7 @@ def prepare(
     test: Dataset,
     *,
     features: Transformer | Mapping[FeatureKind, Transformer] | None = None,
-    constants: str | None = None,
+    propensity_constants: Constants | None = None,
 ) -> Problem:
     """Bring the labels of both parts into one order; features are made when a method asks.
 
@@ -158,8 +159,8 @@ def prepare(
         Fitted on the training part alone. By default as in `Tagger`: tf-idf of texts and rows of
         unit length for most methods, counts for those that want them. One transformer is for all
         methods, whatever they want; a mapping has the kinds "scaled" and "counts" or one of them.
-    constants : str, optional
-        Published data set whose propensity constants are to be used.
+    propensity_constants : str or pair of float, optional
+        Of the propensities, as in `labels.propensities`.
 
     Notes
     -----
@@ -180,7 +181,7 @@ def prepare(
     test = test.aligned_to(label_names=train.classes)
     unknown = test.n_labels - train.n_labels
     counts = np.concatenate([counts, np.zeros(unknown, dtype=counts.dtype)])
-    a, b = DEFAULT_CONSTANTS if constants is None else propensity_constants(constants)
+    pair = pair_of_constants(propensity_constants)
     inputs, test_inputs = _inputs(train, test)
     named = train.label_names is not None
     return Problem(
@@ -190,8 +191,8 @@ def prepare(
         Y=train.Y,
         Y_test=test.Y,
         label_counts=counts,
-        propensities=propensities(counts, len(train), a=a, b=b),
-        constants=(a, b),
+        propensities=propensities(counts, len(train), propensity_constants=pair),
+        propensity_constants=pair,
         feature_names=train.feature_names if train.texts is None else None,
         unknown_labels=unknown,
         one_class=all(bool((np.diff(part.Y.indptr) == 1).all()) for part in (train, test)),

@@ -29,6 +29,7 @@ from longtail.comparison.trade import curve_on_test
 from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, ParameterError
 from longtail.labels import encode_labels, names_to_matrix, tail_statistics
+from longtail.labels.propensity import Constants
 from longtail.methods import find_method
 from longtail.metrics import Evaluation, by_frequency, evaluate
 from longtail.tagger import FeatureKind, Tagger
@@ -47,7 +48,7 @@ def compare(
     features: Transformer | Mapping[FeatureKind, Transformer] | None = None,
     k: Sequence[int] = (1, 3, 5),
     tail: float = 0.0,
-    constants: str | None = None,
+    propensity_constants: Constants | None = None,
     n_jobs: int | None = None,
     keep: str | os.PathLike[str] | None = None,
     curves: bool = False,
@@ -69,8 +70,8 @@ def compare(
         Ranks of the metrics.
     tail : float
         Weight of the tail in the rankings, as in `predict_topk`; 0 ranks by score alone.
-    constants : str, optional
-        Published data set whose propensity constants are to be used.
+    propensity_constants : str or pair of float, optional
+        Of the propensities, as in `labels.propensities`.
     n_jobs : int, optional
         Threads, for classifiers that do not say themselves.
     keep : path, optional
@@ -114,7 +115,7 @@ def compare(
     check_tail(tail)
     if keep is not None:
         check_places(keep, classifiers)
-    problem = prepare(train, test, features=features, constants=constants)
+    problem = prepare(train, test, features=features, propensity_constants=propensity_constants)
     return Comparison(
         setup_of(problem, k=k, tail=tail, kinds=kinds_of(classifiers.values())),
         [

@@ -54,4 +54,4 @@ def curve_on_test(
         n_points=np.array([problem.n_points]),
         calibration=model.score_scale,
     )
-    return tail_curve(held, k=k, constants=problem.constants)
+    return tail_curve(held, k=k, propensity_constants=problem.propensity_constants)

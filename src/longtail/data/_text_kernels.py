@@ -23,8 +23,7 @@ VALUE_MALFORMED = 5
 VALUE_NOT_FINITE = 6
 VALUE_TOO_LARGE = 7
 LABEL_EXPECTED = 8
-LABEL_NEGATIVE = 9
-LABEL_TOO_LARGE = 10
+"""From here on the faults of labels' ids, in the order of the first three."""
 
 _NEWLINE = 10
 _RETURN = 13

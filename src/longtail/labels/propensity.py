@@ -11,12 +11,13 @@ Rare labels have small propensities, so metrics and losses weighted by 1 / p_l r
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longtail._checks import is_number
 from longtail.errors import InputError, ParameterError
 from longtail.labels.encoding import encode_labels
 from longtail.labels.tail import _checked_counts, _counts
@@ -57,6 +58,10 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
+Constants = str | tuple[float, float]
+"""A published data set's name, or A and B themselves."""
+
+
 def propensity_constants(dataset: str) -> tuple[float, float]:
     """The published constants A and B of a data set.
 
@@ -77,17 +82,36 @@ def propensity_constants(dataset: str) -> tuple[float, float]:
             return constants
     raise ParameterError(
         f"No propensity constants are published for {dataset!r}; leave the name out for the usual "
-        f"a=0.55, b=1.5, give a and b, or name one of {', '.join(sorted(PROPENSITY_CONSTANTS))}."
+        f"0.55 and 1.5, give the pair, or name one of {', '.join(sorted(PROPENSITY_CONSTANTS))}."
     )
+
+
+def pair_of_constants(given: Constants | None) -> tuple[float, float]:
+    """A and B of what a function takes as `propensity_constants`.
+
+    Examples
+    --------
+    >>> pair_of_constants(None), pair_of_constants("Amazon-670K"), pair_of_constants((0.5, 1))
+    ((0.55, 1.5), (0.6, 2.6), (0.5, 1.0))
+    """
+    if given is None:
+        return DEFAULT_CONSTANTS
+    if isinstance(given, str):
+        return propensity_constants(given)
+    pair = tuple(given) if isinstance(given, Iterable) else ()
+    if len(pair) != 2 or not all(is_number(value) and 0 < value < math.inf for value in pair):
+        raise ParameterError(
+            "propensity_constants are the name of a published data set, or two positive numbers, "
+            f"A and B, not {given!r}."
+        )
+    return float(pair[0]), float(pair[1])
 
 
 def inverse_propensities(
     Y: Any,
     n: int | None = None,
     *,
-    a: float | None = None,
-    b: float | None = None,
-    dataset: str | None = None,
+    propensity_constants: Constants | None = None,
     classes: Sequence[Hashable] | None = None,
 ) -> NDArray[np.float64]:
     """1 / p of every label. See `propensities`, whose parameters these are.
@@ -98,9 +122,7 @@ def inverse_propensities(
     [6.91, 3.55, 1.77]
     """
     counts, n = _counts_and_points(Y, n, classes)
-    default_a, default_b = DEFAULT_CONSTANTS if dataset is None else propensity_constants(dataset)
-    a = _positive("a", default_a if a is None else a)
-    b = _positive("b", default_b if b is None else b)
+    a, b = pair_of_constants(propensity_constants)
     # Below N = e the formula's C is negative and p would exceed 1.
     c = max(math.log(n) - 1, 0.0) * (b + 1) ** a
     return 1 + c * (counts + b) ** -a
@@ -110,9 +132,7 @@ def propensities(
     Y: Any,
     n: int | None = None,
     *,
-    a: float | None = None,
-    b: float | None = None,
-    dataset: str | None = None,
+    propensity_constants: Constants | None = None,
     classes: Sequence[Hashable] | None = None,
 ) -> NDArray[np.float64]:
     """Propensity of every label, from its frequency among the training points.
@@ -124,10 +144,9 @@ def propensities(
         number of training points of every label.
     n : int, optional
         The number of training points, if `Y` holds counts.
-    a, b : float, optional
-        The model's constants. From `dataset`, or 0.55 and 1.5, if left out.
-    dataset : str, optional
-        Name of a published data set, for its constants; see `PROPENSITY_CONSTANTS`.
+    propensity_constants : str or pair of float, optional
+        The model's A and B, or the name of a published data set that has them; see
+        `PROPENSITY_CONSTANTS`. By default 0.55 and 1.5.
     classes : sequence, optional
         The names of the columns, where Y holds names.
 
@@ -148,7 +167,9 @@ def propensities(
     >>> propensities([("sea", "sun"), (), ("sun",), ("sun",)]).round(3).tolist()
     [0.721, 0.782]
     """
-    return 1 / inverse_propensities(Y, n, a=a, b=b, dataset=dataset, classes=classes)
+    return 1 / inverse_propensities(
+        Y, n, propensity_constants=propensity_constants, classes=classes
+    )
 
 
 def _counts_and_points(
@@ -168,9 +189,3 @@ def _counts_and_points(
             "give the counts and the number of points of the same training set."
         )
     return counts, n
-
-
-def _positive(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value > 0):
-        raise ParameterError(f"{name} must be a positive number, not {value}.")
-    return float(value)

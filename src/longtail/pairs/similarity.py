@@ -248,29 +248,6 @@ class Scorer:
         return from_ranked(labels, values, self._shape[1])
 
 
-def class_scores(
-    profiles: ClassProfiles,
-    X: Any,
-    weights: NDArray[Any],
-    k: int,
-    *,
-    n_jobs: int | None = None,
-) -> sp.csr_array:
-    """The k best classes of each document by a weighted sum of the ten features.
-
-    As `Scorer(profiles, weights).topk(X, k)`; for many calls keep the scorer.
-
-    Examples
-    --------
-    >>> X = sp.csr_array(np.array([[2, 1, 0], [0, 1, 0], [0, 0, 4]]))
-    >>> Y = sp.csr_array(np.array([[1, 0], [1, 0], [0, 1]]))
-    >>> shared_words = np.array([0.0] * 7 + [1.0, 0.0, 0.0])
-    >>> class_scores(ClassProfiles.of(X, Y), X, shared_words, k=2).toarray().tolist()
-    [[2.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-    """
-    return Scorer(profiles, weights).topk(X, k, n_jobs=n_jobs)
-
-
 class _Tables:
     """All that can be reckoned of profiles before a document is seen.
 

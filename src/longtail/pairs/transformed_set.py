@@ -32,7 +32,7 @@ from longtail.pairs._transformed_set_kernels import (
     widen,
 )
 from longtail.pairs.profiles import ClassProfiles
-from longtail.pairs.similarity import ABSENT, FEATURES, Similarities, similarities
+from longtail.pairs.similarity import FEATURES, Similarities, similarities
 
 BLOCK_PAIRS = 2**15  # pairs of documents and classes a block, at most, unless a document has more
 KEPT_BYTES = 2**27  # pairs that are kept from one pass to the next
@@ -393,11 +393,3 @@ class PairStream:
         if 2 * size < room:
             return Block(rows[:size].copy(), weights[:size].copy(), folds=folds[:size].copy())
         return Block(rows[:size], weights[:size], folds=folds[:size])
-
-
-def all_features(pairs: TransformedSet, document: int) -> NDArray[np.float64]:
-    """The features of one document with all classes, (L, 10): for small cases. O(L)."""
-    found = pairs.similarities(document, document + 1)
-    values = np.tile(ABSENT, (pairs.profiles.members.shape[1], 1))
-    values[found.classes] = found.values
-    return values

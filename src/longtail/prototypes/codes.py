@@ -204,18 +204,6 @@ def linear_part(sums: _Floats, targets: _Floats, *, mu: float, alpha: float) -> 
     return -mu * np.asarray(sums, dtype=np.float64) - alpha * np.asarray(targets, dtype=np.float64)
 
 
-def surrogate(codes: _Codes, at: _Codes, gradient: _Floats, tau: float) -> float:
-    """(12) without its constant ℒ(B⁽ⁱ⁾): ⟨∇ℒ, B - B⁽ⁱ⁾⟩ + ½τ‖B - B⁽ⁱ⁾‖².
-
-    Examples
-    --------
-    >>> surrogate(np.array([[-1]]), np.array([[1]]), np.array([[3.0]]), tau=1.0)
-    -4.0
-    """
-    step = codes.astype(np.float64) - at
-    return float((gradient * step).sum() + 0.5 * tau * (step * step).sum())
-
-
 def proximal_codes(codes: _Codes, gradient: _Floats, tau: float | _Floats) -> _Codes:
     """(13): the codes that minimise the surrogate (12), sgn(C(τB - ∇ℒ(B), B)).
 

@@ -304,11 +304,11 @@ class DeepBinaryPrototypes(VotingClassifier):
         prototype_count(X.shape[0], self.ratio)
         import_torch()
         trained = train_prototypes(X, Y, Settings(**self.get_params(deep=False)), run)
-        clusters, history = trained.clusters, trained.history
-        closest = clusters.closest_rows(CLOSEST)
+        groups, history = trained.groups, trained.history
+        closest = groups.closest_rows(CLOSEST)
         self.codes_ = packed(trained.codes)
-        self.prototype_labels_ = clusters.means
-        self.prototype_sizes_ = clusters.sizes
+        self.prototype_labels_ = groups.means
+        self.prototype_sizes_ = groups.sizes
         self.closest_points_ = np.where(closest >= 0, trained.rows[closest], -1)
         self.encoder_ = trained.encoder
         self.objective_ = history[:, :3]

@@ -17,9 +17,13 @@ WORD = 64
 
 
 def nearest_codes(
-    queries: NDArray[np.uint64], codes: NDArray[np.uint64], k: int, *, search: Search = "kernel"
+    queries: NDArray[np.uint64],
+    codes: NDArray[np.uint64],
+    n_neighbors: int,
+    *,
+    search: Search = "kernel",
 ) -> Neighbours:
-    """The k codes nearest to each query by the number of bits that differ.
+    """The codes nearest to each query by the number of bits that differ.
 
     Parameters
     ----------
@@ -27,12 +31,12 @@ def nearest_codes(
         Packed codes; see `codes.packed`.
     codes : uint64 array of shape (m, words)
         Packed codes to search among.
-    k : int
+    n_neighbors : int
         How many, at most; all m if there are fewer.
     search : {"kernel", "faiss"}
         "kernel": popcounts and a counting sort. "faiss": its IndexBinaryFlat (needs
-        `pip install "longtail[neighbors]"`), with the ties that it cuts at the k-th place settled
-        by the kernel. Both give the same.
+        `pip install "longtail[neighbors]"`), with the ties that it cuts at the last place
+        settled by the kernel. Both give the same.
 
     Returns
     -------
@@ -55,7 +59,7 @@ def nearest_codes(
         raise InputError("Queries and codes must be packed into the same number of words.")
     if search not in get_args(Search):
         raise ParameterError(f"search must be kernel or faiss, not {search!r}.")
-    k = min(k, len(codes))
+    k = min(n_neighbors, len(codes))
     queries, codes = np.ascontiguousarray(queries), np.ascontiguousarray(codes)
     return (_by_faiss if search == "faiss" else _by_kernel)(queries, codes, k)
 

@@ -25,7 +25,6 @@ from longtail.errors import ParameterError
 from longtail.prototypes._rows import held_out, mini_batches, prototype_count, steps_of
 from longtail.prototypes._settings import Settings
 from longtail.prototypes._trainable import Module, make_decoder, make_encoder
-from longtail.prototypes.clusters import LabelClusters, cluster_labels
 from longtail.prototypes.codes import (
     code_step,
     linear_part,
@@ -37,6 +36,7 @@ from longtail.prototypes.codes import (
     weighted_labels,
 )
 from longtail.prototypes.hamming import nearest_codes
+from longtail.prototypes.label_groups import LabelGroups, group_label_sets
 from longtail.prototypes.network import check_memory, default_hidden, import_torch
 from longtail.voting import SIZES, choose_voting, vote_in_parts
 
@@ -44,7 +44,6 @@ CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
 ENTRIES = 2**20  # numbers in the decoder's output at a time, in the B step
 NETWORKS = ("encoder", "decoder")
-HISTORY = ("labels", "codes", "orthogonality", "f1", "n_neighbors", "threshold", "flipped")
 
 
 @dataclass
@@ -57,21 +56,21 @@ class Training:
         f of the best round.
     codes : int8 array of shape (m, d)
         B of the best round.
-    clusters : LabelClusters
+    groups : LabelGroups
         V and H, of the rows that were trained on.
     rows : int64 array
         Numbers of these rows; all but the held-out ones.
     history : array of shape (rounds, 7)
-        One row a round, with the columns `HISTORY`: the three parts of the objective (8), the
-        example-F1 on the held-out rows (NaN without) with the best number of neighbours and
-        threshold, and the bits that the B step flipped.
+        One row a round: the three parts of the objective (8), of the labels, the codes and their
+        orthogonality, the example-F1 on the held-out rows (NaN without) with the best number of
+        neighbours and threshold, and the bits that the B step flipped.
     best_round : int
         The row of `history` with the highest F1; the last one where no rows were held out.
     """
 
     encoder: Any
     codes: NDArray[np.int8]
-    clusters: LabelClusters
+    groups: LabelGroups
     rows: NDArray[np.int64]
     history: NDArray[np.float64]
     best_round: int
@@ -136,10 +135,10 @@ class _Trainer:
             _adam(network.parameters(), settings.learning_rate)
             for network in (self.encoder, self.decoder)
         ]
-        self.clusters = cluster_labels(
+        self.groups = group_label_sets(
             self.Y, min(m, len(kept)), random_state=settings.random_state, n_jobs=settings.n_jobs
         )
-        self.m = self.clusters.means.shape[0]
+        self.m = self.groups.means.shape[0]
         if settings.n_neighbors is not None and settings.n_neighbors > self.m:
             raise ParameterError(
                 f"n_neighbors is {settings.n_neighbors}, but there are only {self.m} prototypes; "
@@ -154,12 +153,12 @@ class _Trainer:
     def result(self) -> Training:
         settings = self.settings
         start = principal_targets if settings.start == "pca" else projected_targets
-        means = weighted_labels(self.clusters.means, self.clusters.sizes, settings.rarity)
+        means = weighted_labels(self.groups.means, self.groups.sizes, settings.rarity)
         targets = start(means, settings.n_bits, random_state=settings.random_state)
         state = _State(sign(targets), targets)
         solvable = settings.units == "points" and not isinstance(self.encoder, Module)
         if not self._resume(state) and solvable:
-            self.encoder.solve(self.X, state.codes[self.clusters.members])
+            self.encoder.solve(self.X, state.codes[self.groups.members])
         self._tell(state)
         while len(state.history) < settings.max_rounds and not self._converged(state):
             self._round(state)
@@ -171,7 +170,7 @@ class _Trainer:
         return Training(
             encoder=self._frozen(),
             codes=state.best_codes,
-            clusters=self.clusters,
+            groups=self.groups,
             rows=self.rows,
             history=np.array(state.history),
             best_round=state.best_round,
@@ -213,7 +212,7 @@ class _Trainer:
         torch = import_torch()
         self.encoder.train(True)
         for batch in mini_batches(self.X.shape[0], self.settings.batch_size, steps, rng):
-            wanted = codes[self.clusters.members[batch]].astype(np.float32)
+            wanted = codes[self.groups.members[batch]].astype(np.float32)
             error = self.encoder(self.X[batch]) - torch.from_numpy(wanted).to(self.device)
             self._descend(0, error.square().mean())
         self.encoder.train(False)
@@ -222,7 +221,7 @@ class _Trainer:
         """Steps 10 to 14: g towards the labels of the prototypes, by (10), weighted by size."""
         torch = import_torch()
         self.decoder.train(True)
-        means, sizes = self.clusters.means, self.clusters.sizes.astype(np.float32)
+        means, sizes = self.groups.means, self.groups.sizes.astype(np.float32)
         for batch in mini_batches(self.m, self.settings.batch_size, steps, rng):
             wanted = torch.from_numpy(means[batch].toarray()).to(self.device)
             weights = torch.from_numpy(sizes[batch] / sizes[batch].sum()).to(self.device)
@@ -244,11 +243,11 @@ class _Trainer:
 
     def _decoding(self, codes: NDArray[np.int8]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Tr(½G'G - Y'G), prototype by prototype, and its gradient by the codes."""
-        return decoding_of(self.decoder, self.clusters, codes, self.device)
+        return decoding_of(self.decoder, self.groups, codes, self.device)
 
     def _sums(self, values: NDArray[np.float32]) -> NDArray[np.float64]:
         """FH', transposed: the encoder's values summed over each cluster."""
-        members = self.clusters.members
+        members = self.groups.members
         n = len(members)
         member = sp.csr_array((np.ones(n), members, np.arange(n + 1)), shape=(n, self.m))
         return np.asarray(member.T @ values, dtype=np.float64)
@@ -272,18 +271,18 @@ class _Trainer:
         self, state: _State, values: NDArray[np.float32], decodes: bool
     ) -> tuple[float, float, float]:
         """The three parts of (8)."""
-        settings, clusters = self.settings, self.clusters
-        labels = float(clusters.distances.sum())
+        settings, groups = self.settings, self.groups
+        labels = float(groups.distances.sum())
         if decodes:
             values_there, _ = self._decoding(state.codes)
-            squares = clusters.means.multiply(clusters.means).sum(axis=1)
-            labels += float(np.asarray(squares).ravel() @ clusters.sizes) + 2 * values_there.sum()
+            squares = groups.means.multiply(groups.means).sum(axis=1)
+            labels += float(np.asarray(squares).ravel() @ groups.sizes) + 2 * values_there.sum()
         away = settings.alpha * float(np.square(state.codes - state.targets).sum())
         return labels, self._distance(values, state.codes), away
 
     def _distance(self, values: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
         """μ‖F - BH‖²."""
-        apart = values - codes[self.clusters.members]
+        apart = values - codes[self.groups.members]
         return self.settings.mu * float(np.square(apart, dtype=np.float64).sum())
 
     def _validated(self, codes: NDArray[np.int8]) -> tuple[float, int, float]:
@@ -298,7 +297,7 @@ class _Trainer:
         queries = packed(np.where(self._encoded(X) >= 0, 1, -1))
         found = nearest_codes(queries, packed(codes), max(sizes)).indices
         chosen = choose_voting(
-            lambda k: vote_in_parts(self.clusters.means, found[:, :k]), truth,
+            lambda k: vote_in_parts(self.groups.means, found[:, :k]), truth,
             sizes=sizes, threshold=settings.threshold,
         )  # fmt: skip
         return float(chosen.f1.max()), chosen.n_neighbors, chosen.threshold
@@ -370,7 +369,7 @@ class _Trainer:
 
 
 def decoding_of(
-    decoder: Any, clusters: LabelClusters, codes: NDArray[np.int8], device: Any = "cpu"
+    decoder: Any, groups: LabelGroups, codes: NDArray[np.int8], device: Any = "cpu"
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Tr(½G'G - Y'G) of (11) for all points, and its gradient by the codes, ∇₁H' transposed.
 
@@ -380,12 +379,12 @@ def decoding_of(
     torch = import_torch()
     gradient = np.empty(codes.shape, dtype=np.float32)
     values = np.empty(len(codes))
-    rows = max(1, min(512, ENTRIES // clusters.means.shape[1]))
+    rows = max(1, min(512, ENTRIES // groups.means.shape[1]))
     for first in range(0, len(codes), rows):
         span = slice(first, first + rows)
         inputs = torch.from_numpy(codes[span].astype(np.float32)).to(device).requires_grad_()
-        wanted = torch.from_numpy(clusters.means[span].toarray()).to(device)
-        sizes = torch.from_numpy(clusters.sizes[span].astype(np.float32)).to(device)
+        wanted = torch.from_numpy(groups.means[span].toarray()).to(device)
+        sizes = torch.from_numpy(groups.sizes[span].astype(np.float32)).to(device)
         out = decoder(inputs)
         parts = (0.5 * out.square() - wanted * out).sum(dim=1) * sizes
         (slope,) = torch.autograd.grad(parts.sum(), inputs)

@@ -113,7 +113,9 @@ def open_trial(
     for seed in seeds:
         train, test, best = _read(trial, folder, seed)
         features = usual_features("scaled", texts=train.texts is not None, **trial.features)
-        problems.append(prepare(train, test, features={"scaled": features}, constants=constants))
+        problems.append(
+            prepare(train, test, features={"scaled": features}, propensity_constants=constants)
+        )
         bests.append(best)
     return OpenTrial(paper, trial, seeds, tuple(problems), tuple(bests))
 

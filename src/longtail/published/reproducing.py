@@ -20,7 +20,6 @@ from longtail.comparison import (
 )
 from longtail.comparison.running import one_sentence
 from longtail.data import Dataset, RowScaler
-from longtail.labels import propensity_constants
 from longtail.methods import methods as known_methods
 from longtail.published.opening import OpenTrial, open_trial
 from longtail.published.paper import Paper, Trial
@@ -88,7 +87,9 @@ def choose(
     assert trial.choice is not None
     points, held_out = train.split(test_size=HELD_OUT, random_state=SEED)
     for scaling in trial.choice.features:
-        problem = prepare(points, held_out, features=RowScaler(**scaling), constants=trial.folder)
+        problem = prepare(
+            points, held_out, features=RowScaler(**scaling), propensity_constants=trial.folder
+        )
         for value in trial.choice.values:
             given = {**trial.parameters.get(trial.choice.method, {}), trial.choice.parameter: value}
             trained = train_method(problem, _made(classifier, given, n_jobs), progress=progress)
@@ -270,7 +271,7 @@ def _chosen_tail(
     """The tail weight by cross-validation on the training part; the model is calibrated by it."""
     X = problem.features(model.features).X
     held = calibrate(model, X, problem.targets, random_state=SEED, progress=progress)
-    return choose_tail(held, max_loss=MAX_LOSS, constants=propensity_constants(trial.folder))
+    return choose_tail(held, max_loss=MAX_LOSS, propensity_constants=trial.folder)
 
 
 def _made(

@@ -11,7 +11,7 @@ import polars as pl
 from longtail._checks import is_number
 from longtail.base import check_tail
 from longtail.errors import ParameterError
-from longtail.labels import DEFAULT_CONSTANTS
+from longtail.labels.propensity import Constants
 from longtail.tail.calibration import Calibration
 from longtail.tail.curve import GRID, Trade
 from longtail.tail.held_out import HeldOutScores
@@ -75,7 +75,7 @@ def choose_tail(
     tails: Iterable[float] = GRID,
     k: Sequence[int] = (1, 3, 5),
     calibration: tuple[float, float] | None = None,
-    constants: tuple[float, float] = DEFAULT_CONSTANTS,
+    propensity_constants: Constants | None = None,
 ) -> TailChoice:
     """Pick the tail weight for a wanted trade, on held-out points.
 
@@ -96,7 +96,7 @@ def choose_tail(
         The rank at which the trade is struck.
     tails : iterable of float
         Weights to look at first; the choice is then refined between them, to three decimals.
-    k, calibration, constants
+    k, calibration, propensity_constants
         As in `tail_curve`.
 
     Returns
@@ -129,7 +129,7 @@ def choose_tail(
     for name, value in (("max_loss", max_loss), ("weight", weight)):
         if value is not None and not (is_number(value) and 0 <= value <= 1):
             raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}.")
-    trade = Trade(held, sorted({*k, at}), calibration, constants)
+    trade = Trade(held, sorted({*k, at}), calibration, propensity_constants)
     grid = sorted({0.0, *(check_tail(tail) for tail in tails)})
     trade.table(grid)
     if weight is None:

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 
 from longtail.base import check_tail, rarity
 from longtail.errors import InputError, ParameterError
-from longtail.labels import DEFAULT_CONSTANTS, TailRanking
+from longtail.labels import TailRanking
+from longtail.labels.propensity import Constants
 from longtail.metrics.ranking import RankTotals, rank_totals
 from longtail.tail.calibration import Calibration, fit_calibration
 from longtail.tail.held_out import HeldOutScores
@@ -26,7 +27,7 @@ def tail_curve(
     tails: Iterable[float] = GRID,
     k: Sequence[int] = (1, 3, 5),
     calibration: tuple[float, float] | None = None,
-    constants: tuple[float, float] = DEFAULT_CONSTANTS,
+    propensity_constants: Constants | None = None,
 ) -> pl.DataFrame:
     """P@k and PSP@k of held-out points over a grid of tail weights.
 
@@ -45,8 +46,8 @@ def tail_curve(
     calibration : pair of float, optional
         Scale and shift that make log-odds of scores; by default those of `held`, and where it has
         none, those that `fit_calibration` learns from it.
-    constants : pair of float
-        A and B of the propensities; see `labels.propensity_constants`.
+    propensity_constants : str or pair of float, optional
+        Of the propensities, as in `labels.propensities`.
 
     Returns
     -------
@@ -67,7 +68,7 @@ def tail_curve(
     >>> tail_curve(held, tails=[0, 0.5], k=[1, 3]).columns
     ['tail', 'P@1', 'P@3', 'PSP@1', 'PSP@3']
     """
-    return Trade(held, k, calibration, constants).table(tails)
+    return Trade(held, k, calibration, propensity_constants).table(tails)
 
 
 class Trade:
@@ -78,7 +79,7 @@ class Trade:
         held: HeldOutScores,
         k: Sequence[int],
         calibration: tuple[float, float] | None,
-        constants: tuple[float, float],
+        propensity_constants: Constants | None,
     ) -> None:
         if not len(held):
             raise InputError("There is no held-out point to measure on; give at least one.")
@@ -87,7 +88,7 @@ class Trade:
         self._rows: dict[float, dict[str, float]] = {}
         self._folds = []
         chance = TailRanking(*self.calibration, np.zeros(held.scores.shape[1]))
-        for number, inverse in enumerate(held.inverse_propensities(constants)):
+        for number, inverse in enumerate(held.inverse_propensities(propensity_constants)):
             rows = np.flatnonzero(held.fold == number)
             scores = sp.csr_array(held.scores[rows])
             self._folds.append(

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._run import Progress, progress_bar
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
-from longtail.labels import DEFAULT_CONSTANTS, EncodedLabels, encode_labels, inverse_propensities
+from longtail.labels import EncodedLabels, encode_labels, inverse_propensities
+from longtail.labels.propensity import Constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +56,12 @@ class HeldOutScores:
         return int(self.truth.shape[0])
 
     def inverse_propensities(
-        self, constants: tuple[float, float] = DEFAULT_CONSTANTS
+        self, propensity_constants: Constants | None = None
     ) -> NDArray[np.float64]:
         """1 / p of every label for each model, from what it was trained on: shape (F, L)."""
-        a, b = constants
         return np.stack(
             [
-                inverse_propensities(counts, int(n), a=a, b=b)
+                inverse_propensities(counts, int(n), propensity_constants=propensity_constants)
                 for counts, n in zip(self.label_counts, self.n_points, strict=True)
             ]
         )

@@ -1,6 +1,6 @@
 """Step 1 of Algorithm 2: k-means on the label sets gives the prototypes' labels V and members H.
 
-Label sets are sparse and so are their means: a cluster's mean has no more entries than its members
+Label sets are sparse and so are their means: a group's mean has no more entries than its members
 have labels. Neither is ever made dense, so the number of labels does not matter.
 """
 
@@ -19,11 +19,11 @@ from longtail.labels.sets import distinct_sets
 from longtail.prototypes._cluster_kernels import nearest_means, products_with_own, spread_seeds
 
 ROWS = 2048  # label sets that one piece of work compares with the means
-SPREAD = 2 * 10**10  # rows times clusters up to which seeds are drawn far apart
+SPREAD = 2 * 10**10  # rows times groups up to which seeds are drawn far apart
 
 
 @dataclass(frozen=True)
-class LabelClusters:
+class LabelGroups:
     """Groups of similar label sets.
 
     Attributes
@@ -52,7 +52,7 @@ class LabelClusters:
         Examples
         --------
         >>> Y = sp.csr_array([[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 0, 1]])
-        >>> cluster_labels(Y, 2).closest_rows(2).tolist()
+        >>> group_label_sets(Y, 2).closest_rows(2).tolist()
         [[1, 2], [3, -1]]
         """
         order = np.lexsort((np.arange(len(self.members)), self.distances, self.members))
@@ -62,21 +62,21 @@ class LabelClusters:
         return np.where(there, order[np.where(there, places, 0)], -1)
 
 
-def cluster_labels(
+def group_label_sets(
     Y: sp.csr_array,
-    n_clusters: int,
+    n_groups: int,
     *,
     max_rounds: int = 50,
     random_state: int = 0,
     n_jobs: int | None = None,
-) -> LabelClusters:
+) -> LabelGroups:
     """k-means on the label sets of the rows of Y.
 
     Parameters
     ----------
     Y : csr_array of shape (n, L)
         Ones; never made dense.
-    n_clusters : int
+    n_groups : int
         How many groups. With no more distinct label sets than that, each set is a group of its
         own, and where there are fewer a warning says so.
     max_rounds : int
@@ -88,7 +88,7 @@ def cluster_labels(
 
     Returns
     -------
-    LabelClusters
+    LabelGroups
         Groups in the order of their first rows.
 
     Notes
@@ -101,28 +101,28 @@ def cluster_labels(
     Examples
     --------
     >>> Y = sp.csr_array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 1]])
-    >>> clusters = cluster_labels(Y, 2)
-    >>> clusters.members.tolist(), clusters.means.toarray().tolist()
+    >>> groups = group_label_sets(Y, 2)
+    >>> groups.members.tolist(), groups.means.toarray().tolist()
     ([0, 0, 1, 1], [[1.0, 0.5, 0.0], [0.0, 0.0, 1.0]])
     """
     sets, which = distinct_sets(Y)
     n_sets = sets.shape[0]
-    if n_sets <= n_clusters:
-        if n_sets < n_clusters:
+    if n_sets <= n_groups:
+        if n_sets < n_groups:
             warnings.warn(
-                f"There are {n_sets} distinct label sets, fewer than the {n_clusters} prototypes "
+                f"There are {n_sets} distinct label sets, fewer than the {n_groups} prototypes "
                 "asked for, so each set gets one prototype; a smaller ratio says the same.",
                 LongtailWarning,
                 stacklevel=2,
             )
         return _groups(Y, which, n_sets, [0.0])
-    seeds = _seeds(Y, which, n_clusters, random_state)
+    seeds = _seeds(Y, which, n_groups, random_state)
     means = sp.csr_array(Y[seeds], dtype=np.float64)
     members = np.full(Y.shape[0], -1, dtype=np.int64)
     objective: list[float] = []
     for _ in range(max_rounds):
         nearest, distances = _assign(Y, means, n_jobs)
-        _fill_empty(nearest, distances, n_clusters)
+        _fill_empty(nearest, distances, n_groups)
         if objective and distances.sum() >= objective[-1]:
             break
         objective.append(float(distances.sum()))
@@ -130,25 +130,25 @@ def cluster_labels(
         members = nearest
         if not changed:
             break
-        means = _means(Y, members, n_clusters)
-    return _groups(Y, members, n_clusters, objective)
+        means = _means(Y, members, n_groups)
+    return _groups(Y, members, n_groups, objective)
 
 
 def _groups(
-    Y: sp.csr_array, members: NDArray[np.int64], n_clusters: int, objective: list[float]
-) -> LabelClusters:
+    Y: sp.csr_array, members: NDArray[np.int64], n_groups: int, objective: list[float]
+) -> LabelGroups:
     _, first = np.unique(members, return_index=True)
-    number = np.empty(n_clusters, dtype=np.int64)
-    number[members[np.sort(first)]] = np.arange(n_clusters)
+    number = np.empty(n_groups, dtype=np.int64)
+    number[members[np.sort(first)]] = np.arange(n_groups)
     members = number[members]
-    means = _means(Y, members, n_clusters)
+    means = _means(Y, members, n_groups)
     norms = np.asarray(means.multiply(means).sum(axis=1)).ravel()
     own = _own_products(Y, means, members)
     distances = np.maximum(np.diff(Y.indptr) + norms[members] - 2.0 * own, 0.0)
-    return LabelClusters(
+    return LabelGroups(
         means=means.astype(np.float32),
         members=members,
-        sizes=np.bincount(members, minlength=n_clusters),
+        sizes=np.bincount(members, minlength=n_groups),
         distances=distances,
         objective=np.append(objective, distances.sum()),
     )
@@ -166,10 +166,10 @@ def _own_products(
     return products
 
 
-def _means(Y: sp.csr_array, members: NDArray[np.int64], n_clusters: int) -> sp.csr_array:
+def _means(Y: sp.csr_array, members: NDArray[np.int64], n_groups: int) -> sp.csr_array:
     n = len(members)
-    sizes = np.bincount(members, minlength=n_clusters).astype(np.float64)
-    member = sp.csr_array((np.ones(n), members, np.arange(n + 1)), shape=(n, n_clusters))
+    sizes = np.bincount(members, minlength=n_groups).astype(np.float64)
+    member = sp.csr_array((np.ones(n), members, np.arange(n + 1)), shape=(n, n_groups))
     counts = member.T @ Y
     means = sp.csr_array(counts, dtype=np.float64)
     means.sort_indices()
@@ -178,19 +178,19 @@ def _means(Y: sp.csr_array, members: NDArray[np.int64], n_clusters: int) -> sp.c
 
 
 def _seeds(
-    Y: sp.csr_array, which: NDArray[np.int64], n_clusters: int, random_state: int
+    Y: sp.csr_array, which: NDArray[np.int64], n_groups: int, random_state: int
 ) -> NDArray[np.int64]:
     """Rows with different label sets to begin with."""
     rng = np.random.default_rng(random_state)
     n = Y.shape[0]
-    if n * n_clusters > SPREAD:
+    if n * n_groups > SPREAD:
         firsts = np.unique(which, return_index=True)[1]
-        return rng.choice(firsts, n_clusters, replace=False)
+        return rng.choice(firsts, n_groups, replace=False)
     by_label = sp.csc_array(Y)
-    chosen = np.empty(n_clusters, dtype=np.int64)
+    chosen = np.empty(n_groups, dtype=np.int64)
     spread_seeds(
         Y.indptr.astype(np.int64), Y.indices, by_label.indptr.astype(np.int64), by_label.indices,
-        rng.random(n_clusters), np.zeros(n, dtype=np.int64), np.empty(n), chosen,
+        rng.random(n_groups), np.zeros(n, dtype=np.int64), np.empty(n), chosen,
     )  # fmt: skip
     return chosen
 
@@ -217,11 +217,9 @@ def _assign(
     return nearest, distances
 
 
-def _fill_empty(
-    members: NDArray[np.int64], distances: NDArray[np.float64], n_clusters: int
-) -> None:
+def _fill_empty(members: NDArray[np.int64], distances: NDArray[np.float64], n_groups: int) -> None:
     """Give every empty group the row farthest from its mean, in place; no group loses its last."""
-    sizes = np.bincount(members, minlength=n_clusters)
+    sizes = np.bincount(members, minlength=n_groups)
     empty = np.flatnonzero(sizes == 0)
     if not len(empty):
         return
