@@ -66,6 +66,14 @@ def test_what_cannot_fit_is_refused_with_an_estimate(method):
     assert "\n" not in message
 
 
+def test_by_default_ova_refuses_weights_beyond_four_gigabytes():
+    data = make_longtail(20_000, 100_000, 3 * L, power=0.5, random_state=0)
+    need = find_method("ova").estimator().estimate(data.X, data.Y).peak_bytes / 1e9
+    assert need > 4
+    with pytest.raises(InputError, match=rf"some {need:.1f} GB .* memory_limit of 4 GB"):
+        find_method("ova").estimator().fit(data.X, data.Y)
+
+
 def test_what_the_default_limit_allows_a_lower_one_refuses():
     data = make_longtail(2000, 2000, L, power=0.5, features_per_sample=12, random_state=0)
     with pytest.raises(InputError, match=r"[\d.]+ GB .* memory_limit of 0\.05 GB"):

@@ -24,6 +24,15 @@ def check_not_negative(**values: Any) -> None:
             raise ParameterError(f"{name} must be zero or a positive number, not {value!r}.")
 
 
+def check_limit(**values: Any) -> None:
+    """Refuse limits that are not positive numbers; infinity is no limit."""
+    for name, value in values.items():
+        if not (is_number(value) and value > 0):
+            raise ParameterError(
+                f"{name} must be a positive number, or inf for no limit, not {value!r}."
+            )
+
+
 def check_count(**values: Any) -> None:
     """Refuse parameters that are not whole numbers from 1 on."""
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""What training will need, said before the work: `Estimate`, and the sums that methods share.
+"""What training will need, said before the work: `Estimate`, sums that methods share, the limit.
 
 A method supplies `_estimate` beside `_fit`; `ExtremeClassifier.estimate` checks the input and calls
 it. Memory is counted from the arrays that training makes, and is meant to be right within a factor
@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import scipy.sparse as sp
+
+from longtail.errors import InputError
 
 WORKSPACE = 4 * 2**20
 """Bytes that training takes however small the data is: buffers, blocks, Python's own objects."""
@@ -53,6 +55,39 @@ class Estimate:
             self,
             peak_bytes=int(self.peak_bytes + peak_bytes),
             seconds=float(self.seconds + seconds),
+        )
+
+
+def refuse_beyond(model: object, need: Estimate, memory_limit: float, remedy: str) -> None:
+    """Refuse training that would need more than `memory_limit` GB, with the estimate and a remedy.
+
+    Parameters
+    ----------
+    model : object
+        The classifier; its class is named.
+    need : Estimate
+        What training would need.
+    memory_limit : float
+        GB of 1e9 bytes; infinity is no limit.
+    remedy : str
+        What to do other than to raise the limit, as the beginning of a sentence.
+
+    Examples
+    --------
+    >>> class Forest: ...
+    >>> need = Estimate(5_000_000_000, None, 60.0, "9,999 trees")
+    >>> refuse_beyond(Forest(), need, 6.0, "take fewer trees")
+    >>> refuse_beyond(Forest(), need, 4.0, "take fewer trees")
+    Traceback (most recent call last):
+        ...
+    longtail.errors.InputError: Forest would need some 5.0 GB for 9,999 trees, above memory_limit
+    of 4 GB; take fewer trees, or raise memory_limit.
+    """
+    if need.peak_bytes > memory_limit * 1e9:
+        raise InputError(
+            f"{type(model).__name__} would need some {need.peak_bytes / 1e9:.1f} GB for "
+            f"{need.reason}, above memory_limit of {memory_limit:g} GB; {remedy}, or raise "
+            "memory_limit."
         )
 
 

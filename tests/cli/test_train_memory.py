@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+import longtail
+from longtail.estimates import Estimate
+from longtail.pairs.liblinear import OVA
+
 HUGE = ("-m", "dbpc", "--set", "hidden=1000000000")  # terabytes on any machine
 
 
@@ -29,11 +35,42 @@ def test_what_cannot_fit_is_refused_and_leaves_nothing(call, files, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_force_leaves_it_to_the_method(call, files, tmp_path):
-    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model", "--force", *HUGE)
+@pytest.fixture
+def greedy(monkeypatch):
+    """A method that says it needs more than its limit on memory, and than any machine has."""
+    needs = Estimate(10**15, None, 1.0, "a million weights")
+    monkeypatch.setattr(OVA, "_estimate", lambda self, X, Y: needs)
+    return "-m", "ova"
+
+
+def test_force_lifts_the_limit_of_the_method(call, files, tmp_path, greedy):
+    words = ("train", files / "train.jsonl", "--to", tmp_path / "model", *greedy)
+    assert call(*words).code == 1
+    outcome = call(*words, "--force")
+    assert outcome.code == 0
+    assert "This will take about 1000000 GB" in outcome.err
+    assert longtail.load(tmp_path / "model").classifier.memory_limit == float("inf")
+    assert call("predict", tmp_path / "model", files / "test.jsonl").code == 0
+
+
+def test_but_not_one_that_was_given(call, files, tmp_path, greedy):
+    words = ("train", files / "train.jsonl", "--to", tmp_path / "model", "--force", *greedy)
+    outcome = call(*words, "--set", "memory_limit=5")
     assert outcome.code == 1
-    assert "This will take about" in outcome.err
-    assert "GB in training; take hidden=" in outcome.err
+    (line,) = (line for line in outcome.err.splitlines() if line.startswith("Error: "))
+    assert "OVA would need some 1000000.0 GB for a million weights, above memory_limit of 5" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_limit_may_be_given_too(call, files, tmp_path):
+    words = ("train", files / "train.jsonl", "--to", tmp_path / "model", "-q", "-m", "ova")
+    assert call(*words, "--set", "memory_limit=inf").code == 0
+    assert longtail.load(tmp_path / "model").classifier.memory_limit == float("inf")
+
+
+def test_force_does_nothing_to_a_method_without_a_limit(call, files, tmp_path):
+    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model", "-q", "--force")
+    assert (outcome.code, outcome.err) == (0, "")
 
 
 def test_inspect_ends_with_a_method(call, files):

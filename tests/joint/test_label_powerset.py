@@ -213,7 +213,9 @@ class TestExplanation:
 class TestRefusals:
     def test_memory_is_estimated_before_any_work(self):
         X, Y = problem()
-        with pytest.raises(InputError, match=r"distinct label sets .* GB .* br or cbm") as caught:
+        with pytest.raises(
+            InputError, match=r"GB for .* distinct label sets.* such as br"
+        ) as caught:
             LabelPowerset(memory_limit=1e-6).fit(X, Y)
         assert "\n" not in str(caught.value)
 

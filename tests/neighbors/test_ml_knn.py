@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import longtail
 from longtail import ranked
 from longtail.data import make_longtail
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import InputError, ModelError, ParameterError
 from longtail.neighbors import MLKNN
 
 
@@ -196,10 +196,13 @@ def test_doubled_labels_in_a_file_are_refused(small, tmp_path):
         longtail.load(tmp_path / "model")
 
 
-def test_tables_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("longtail.neighbors.ml_knn.TABLE_BYTES", 100)
-    with pytest.raises(ParameterError, match="GB; give a smaller n_neighbors"):
-        MLKNN().fit([[0.0], [1.0]], ["a", "b"])
+def test_tables_that_do_not_fit_are_refused():
+    X, Y = sp.csr_array(np.eye(30)), sp.csr_array(([1], ([0], [0])), shape=(30, 10**7))
+    wanted = (
+        r"[6-7]\.\d GB .* 10,000,000 labels, above memory_limit of 4 GB; give a smaller n_neigh"
+    )
+    with pytest.raises(InputError, match=wanted):
+        MLKNN().fit(X, Y)
 
 
 @pytest.mark.parametrize("smoothing", [0, -1, np.nan, "1"])

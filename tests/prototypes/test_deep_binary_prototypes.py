@@ -274,3 +274,21 @@ def test_threads_do_not_change_the_model(data):
     assert np.array_equal(one.codes_, two.codes_)
     assert np.array_equal(one.encoder_.tiles, two.encoder_.tiles)
     assert same(one.predict_topk(data.X, 5), two.predict_topk(data.X, 5))
+
+
+@pytest.mark.parametrize("decoder", ["linear", "layers"])
+def test_what_cannot_fit_is_refused_with_hidden_units_that_do(decoder):
+    n_labels = 10**6
+    X, Y = sp.csr_array((20_000, 10**6)), sp.csr_array((20_000, n_labels))
+    with pytest.raises(InputError, match=r"[\d.]+ GB for .* take hidden=(64|128), or") as caught:
+        DeepBinaryPrototypes(decoder=decoder).fit(X, Y)
+    hidden = int(str(caught.value).partition("hidden=")[2].partition(",")[0])
+    model = DeepBinaryPrototypes(decoder=decoder, hidden=hidden)
+    assert model.estimate(X, Y).peak_bytes <= 4e9
+    assert model.set_params(hidden=2 * hidden).estimate(X, Y).peak_bytes > 4e9
+
+
+def test_where_no_hidden_units_help_it_is_not_said_that_they_do():
+    X, Y = sp.csr_array((200, 10)), sp.csr_array((200, 10**8))
+    with pytest.raises(InputError, match=r"[\d.]+ GB for .* GB; take fewer features or labels"):
+        DeepBinaryPrototypes().fit(X, Y)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from longtail.errors import ModelError, ParameterError
 from longtail.prototypes._trainable import Module, SparseEncoder, make_decoder, make_encoder
-from longtail.prototypes.network import Encoder, OwnEncoder, check_memory, default_hidden
+from longtail.prototypes.network import Encoder, OwnEncoder, default_hidden
 
 torch = pytest.importorskip("torch")
 
@@ -108,12 +108,3 @@ def test_hidden_units_follow_the_number_of_points():
     assert [default_hidden(n) for n in (1, 63, 64, 130, 4095, 16_383, 16_384, 10**6)] == [
         64, 64, 64, 128, 2048, 2048, 4096, 4096,
     ]  # fmt: skip
-
-
-def test_what_cannot_fit_is_refused_with_an_estimate():
-    for kind in ("linear", "layers"):
-        check_memory(5000, 3993, 4096, 128, kind)
-        with pytest.raises(ParameterError, match=r"[\d.]+ GB in training; take hidden=(64|128) or"):
-            check_memory(10**6, 10**6, 4096, 128, kind)
-    with pytest.raises(ParameterError, match=r"[\d.]+ GB in training; take fewer features"):
-        check_memory(10**6, 10**8, 4096, 128, "linear")

@@ -66,7 +66,12 @@ def train(
     k: Ranks = "1,3,5",
     random_state: RandomState = 0,
     force: Annotated[
-        bool, typer.Option("--force", help="Try even what should not fit into memory.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Try even what should not fit into memory; a memory_limit holds only if it is "
+            "given by --set.",
+        ),
     ] = False,
     jobs: Jobs = -1,
     as_json: Json = False,
@@ -117,6 +122,8 @@ def train(
     if "n_jobs" in chosen.parameters:
         parameters.setdefault("n_jobs", jobs)
     classifier = chosen.estimator(**parameters)
+    if force and "memory_limit" in chosen.parameters and "memory_limit" not in parameters:
+        classifier.set_params(memory_limit=float("inf"))
     classifier.check_parameters()
     options = FeatureOptions(
         analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf

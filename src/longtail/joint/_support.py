@@ -14,10 +14,10 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_positive
+from longtail._checks import check_count, check_limit, check_positive
 from longtail.base import Explanation
 from longtail.errors import InputError, ModelError
-from longtail.estimates import Estimate
+from longtail.estimates import Estimate, refuse_beyond
 from longtail.labels import distinct_sets
 from longtail.marginal import LARGEST, MarginalClassifier, log_odds_of
 
@@ -110,7 +110,8 @@ class SetClassifier(MarginalClassifier):
         return self._needed(X, distinct_sets(Y)[0])
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol, memory_limit=self.memory_limit)
+        check_positive(C=self.C, tol=self.tol)
+        check_limit(memory_limit=self.memory_limit)
         check_count(max_iter=self.max_iter)
 
     def _is_linear(self) -> bool:
@@ -128,17 +129,10 @@ class SetClassifier(MarginalClassifier):
         limit = LARGEST_TRAINED / max(1.0, float(self.C) ** 0.5)
         _refuse_beyond(limit, X, "the penalty is lost in rounding beside them")
 
-    def _refuse_beyond_memory(
-        self, X: sp.csr_array, sets: sp.csr_array, what: str, remedy: str
-    ) -> None:
-        need = self._needed(X, sets).peak_bytes
-        if need > self.memory_limit * 1e9:
-            raise InputError(
-                f"The {sets.shape[0]:,} distinct label sets need {what} and some "
-                f"{need / 1e9:.1f} GB of memory, above memory_limit of "
-                f"{self.memory_limit:g} GB; use a method that does not list label sets, "
-                f"such as br or cbm, {remedy}, or raise memory_limit."
-            )
+    def _refuse_beyond_memory(self, X: sp.csr_array, sets: sp.csr_array, less: str) -> None:
+        """Refuse what `memory_limit` does not allow; `less` says what else would need less."""
+        remedy = f"use a method that does not list label sets, such as br, or {less}"
+        refuse_beyond(self, self._needed(X, sets), self.memory_limit, remedy)
 
     def _block_rows(self) -> int:
         return max(1, BLOCK_BYTES // (8 * max(sum(self.sets_.shape), 1)))

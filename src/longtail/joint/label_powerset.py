@@ -157,7 +157,8 @@ class LabelPowerset(SetClassifier):
         n, n_sets = X.shape[0], sets.shape[0]
         if self.learner == "logistic":
             need = softmax_estimate(X, n_sets, n_jobs=self.n_jobs).plus(16 * n)
-            return replace(need, reason=f"the distinct label sets are {need.reason}")
+            classes = f"{used_features(X) + 1:,} features × {n_sets:,} distinct label sets"
+            return replace(need, reason=f"the weights of {classes}, on {n:,} points")
         growth, threads = self._growth(), thread_count(self.n_jobs)
         memory = boosting_bytes(
             n, n_sets, used_features(X), growth=growth, n_trees=self.n_trees, threads=threads
@@ -167,7 +168,7 @@ class LabelPowerset(SetClassifier):
             int(memory + matrix_bytes(X)),
             None,
             GROWING * looks / threads,
-            f"{self.n_trees * n_sets:,} trees on {n:,} points",
+            f"{self.n_trees * n_sets:,} trees for {n_sets:,} distinct label sets, on {n:,} points",
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -178,12 +179,10 @@ class LabelPowerset(SetClassifier):
             delattr(self, name)
         if self.learner == "logistic":
             self._refuse_untrainable(X)
-            weights = f"{used_features(X) + 1:,} features × {n_sets:,} sets weights"
-            self._refuse_beyond_memory(X, sets, weights, "select features")
+            self._refuse_beyond_memory(X, sets, "select features")
             self._fit_logistic(X, targets, run)
         else:
-            trees = f"{self.n_trees * n_sets:,} trees"
-            self._refuse_beyond_memory(X, sets, trees, "take fewer points")
+            self._refuse_beyond_memory(X, sets, "take fewer points")
             self._fit_boosting(X, targets, run)
         self.sets_ = sets
         self.set_counts_ = np.bincount(which, minlength=n_sets)

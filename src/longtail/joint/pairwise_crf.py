@@ -121,7 +121,8 @@ class PairwiseCRF(SetClassifier):
             int(memory + 12.0 * X.nnz + WORKSPACE),
             int(4.0 * (n_features + 1) * n_labels + 56 * pairs),
             2 * HESSIANS * SPARSE_PRODUCT * products / thread_count(self.n_jobs),
-            f"{n_labels:,} labels, {int(pairs):,} pairs of them and {n_sets:,} label sets",
+            f"the weights of {used:,} features × {n_labels:,} labels, {int(pairs):,} pairs of them "
+            f"and {n_sets:,} distinct label sets",
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -130,8 +131,7 @@ class PairwiseCRF(SetClassifier):
         n, (n_sets, n_labels) = len(which), sets.shape
         used = np.unique(X.indices)
         shape = (len(used) + 1, n_labels)
-        weights = f"{shape[0]:,} features × {n_labels:,} labels weights"
-        self._refuse_beyond_memory(X, sets, weights, "select features")
+        self._refuse_beyond_memory(X, sets, "select features")
         rows = as_csr(X[:, used]) if len(used) < X.shape[1] else X
         features = PairFeatures(sets)
         strength, ones = 1.0 / self.C, np.ones(n)

@@ -1,4 +1,4 @@
-"""What training a mixture will need, and when that is too much."""
+"""What training a mixture will need, and what else needs less."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from longtail.engine.costs import LOOK, NEWTON, PRODUCT, features_met, softmax_e
 from longtail.engine.direct import few_and_dense
 from longtail.engine.executor import thread_count
 from longtail.engine.trees import Memory
-from longtail.errors import ParameterError
 from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.mixtures.em import BLOCK_BYTES
+
+FOR_LESS = "use a method for larger problems, such as proxml"
+"""What needs less than a mixture. Fewer components may need more: each has more points then, and
+regressions for the labels and the features of all of these."""
 
 COUNTED = 1.0  # components in which a point counts, about
 WEIGHT_BYTES = 44  # of a weight of the experts: those of this round, the last and the best
@@ -75,22 +78,3 @@ def mixture_estimate(
         f"{n_components:,} components of {n_labels:,} labels, {n:,} points and {n_features:,} "
         f"features, some {rounds:,} rounds",
     )
-
-
-def check_size(need: Estimate, limit: float) -> None:
-    """Refuse what will not fit into memory.
-
-    Examples
-    --------
-    >>> check_size(Estimate(32 * 10**9, None, 1e6, "20 components of 20,000 labels"), 2**32)
-    Traceback (most recent call last):
-      ...
-    longtail.errors.ParameterError: 20 components of 20,000 labels need 32.0 GB; take fewer \
-components, or a method for so many labels, such as proxml.
-    """
-    if need.peak_bytes > limit:
-        what = need.reason.partition(", some")[0]
-        raise ParameterError(
-            f"{what} need {need.peak_bytes / 1e9:.1f} GB; take fewer components, or a method for "
-            "so many labels, such as proxml."
-        )

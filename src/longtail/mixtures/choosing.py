@@ -19,10 +19,10 @@ from longtail._run import Run
 from longtail.data.folds import fold_of_rows
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.errors import ModelError, ParameterError
-from longtail.estimates import Estimate, matrix_bytes
+from longtail.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.marginal import row_seeds
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
-from longtail.mixtures._costs import check_size
+from longtail.mixtures._costs import FOR_LESS
 from longtail.mixtures._saved import packed, unpacked
 from longtail.mixtures.conditional_bernoulli import (
     ConditionalBernoulliMixture,
@@ -60,7 +60,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     folds : int
         How many parts the points are cut into, at least 2.
     experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
-validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMixture`
+validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `ConditionalBernoulliMixture`
         As there; `decoding="threshold"` is chosen for the final model
         alone, and thresholds of one half decide among settings.
 
@@ -112,6 +112,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         n_starts: int = 10,
         n_fits: int = 1,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.sizes = sizes
@@ -131,6 +132,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         self.n_starts = n_starts
         self.n_fits = n_fits
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _wanted(self) -> tuple[int, float]:
@@ -162,7 +164,7 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         )
         if "logistic" not in (self.experts, self._gate_kind):
             strengths = strengths[:1]
-        check_size(self._estimate(X, Y), self.memory_limit * 1e9)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         settings = list(itertools.product(sizes, strengths))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)
@@ -185,7 +187,9 @@ validation, n_starts, n_fits, random_state, n_jobs : see `ConditionalBernoulliMi
         store, done, last = None, 0, {}
         folder = run.part("choice").checkpoint
         if folder is not None:
-            parameters = {k: v for k, v in self.get_params(deep=False).items() if k != "n_jobs"}
+            parameters = self.get_params(deep=False)
+            for name in ("memory_limit", "n_jobs"):  # the model does not depend on these
+                del parameters[name]
             store = Checkpoint(folder, fingerprint(X=X, Y=Y, parameters=sorted(parameters.items())))
             last = store.load(0) or {}
             if _is_sound(last.get("scores"), scores.shape):

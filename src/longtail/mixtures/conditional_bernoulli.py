@@ -15,13 +15,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from longtail._checks import check_count, check_not_negative, check_positive, check_seed
+from longtail._checks import (
+    check_count,
+    check_limit,
+    check_not_negative,
+    check_positive,
+    check_seed,
+)
 from longtail._run import Run
 from longtail.engine.executor import thread_count
 from longtail.errors import ConvergenceWarning, LongtailWarning, ModelError, ParameterError
-from longtail.estimates import Estimate
+from longtail.estimates import Estimate, refuse_beyond
 from longtail.marginal import MarginalClassifier, log_odds_of, row_seeds
-from longtail.mixtures._costs import check_size, mixture_estimate
+from longtail.mixtures._costs import FOR_LESS, mixture_estimate
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.mixtures.decoding import LikelySets, most_probable_sets
 from longtail.mixtures.em import Experts, Gate, History, block_size, maximise
@@ -98,6 +104,8 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         kept. Expectation maximisation finds a local optimum; a few more starts help small mixtures.
     random_state : int
         Of these starts, the held-out rows and the samples.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -152,9 +160,6 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     method: ClassVar[str] = "cbm"
     paper: ClassVar[str] = "Li et al. 2016"
 
-    memory_limit: ClassVar[float] = 4.0
-    """GB that training may take by its estimate; more is refused."""
-
     gate_: dict[str, Any]
     kinds_: list[str]
     experts_: dict[str, Any]
@@ -183,6 +188,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         n_starts: int = 10,
         n_fits: int = 1,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -201,6 +207,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         self.n_starts = n_starts
         self.n_fits = n_fits
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     # ---- training ----------------------------------------------------------------------------
@@ -214,6 +221,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         check_positive(C=C, shrinkage=self.shrinkage)
         check_not_negative(tol=self.tol, validation=self.validation)
         check_seed(self.random_state)
+        check_limit(memory_limit=self.memory_limit)
         thread_count(self.n_jobs)
         for name, value in (("experts", self.experts), ("gate", self._gate_kind)):
             if value not in get_args(Learner):
@@ -257,7 +265,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n = Y.shape[0]
         size = min(self._wanted()[0], n)
-        check_size(self._estimate(X, Y), self.memory_limit * 1e9)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         if not _vary(Y):
             _warn_of_one_set()
         self.empty_sets_ = self._empty_allowed(Y)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
-from longtail._checks import check_count, check_positive, check_share
+from longtail._checks import check_count, check_limit, check_positive, check_share
 from longtail._run import Run
 from longtail.engine import fit_ridge, ridge_values
 from longtail.engine.costs import PRODUCT, ridge_estimate
 from longtail.errors import ModelError, ParameterError
-from longtail.estimates import Estimate, matrix_bytes
+from longtail.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.neighbors._lazy import folds_of, sizes_to_try
 from longtail.neighbors._search import (
     NeighbourIndex,
@@ -43,7 +43,6 @@ DIMENSIONS = 256  # coordinates of label vectors where none are asked for
 STEPS = 20  # of the metric that a training takes, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
-LARGEST = 4 * 10**9  # bytes that training may need
 
 _INDEXES: WeakKeyDictionary[Any, tuple[Any, NeighbourIndex]] = WeakKeyDictionary()
 _MAKING = Lock()
@@ -88,6 +87,8 @@ class LMKNN(VotingClassifier):
         Limit on steps.
     random_state : int
         Seed of the folds, of the Lanczos method, and of drawn constraints.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads of search and regressions, as in scikit-learn; nothing depends on it but the time.
 
@@ -178,6 +179,7 @@ class LMKNN(VotingClassifier):
         tol: float = 1e-3,
         max_iter: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -192,12 +194,14 @@ class LMKNN(VotingClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive(C=self.C, strength=self.strength, tol=self.tol)
         check_share(eta=self.eta)
+        check_limit(memory_limit=self.memory_limit)
         check_count(
             n_constraints=self.n_constraints, max_iter=self.max_iter,
             validation_folds=self.validation_folds,
@@ -215,7 +219,8 @@ class LMKNN(VotingClassifier):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n = X.shape[0]
-        self._refuse_too_large(X, Y)
+        less = "give a smaller n_dimensions, or fewer points or features"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, less)
         labels = Y.astype(np.int8)
         rows = X.toarray() if is_better_dense(X) else X
         others = find_others(
@@ -323,15 +328,6 @@ class LMKNN(VotingClassifier):
             search.seconds + fits * (regressions.seconds + STEPS * step),
             f"a metric of {side} dimensions for {n:,} points, learned {fits} times",
         )
-
-    def _refuse_too_large(self, X: sp.csr_array, Y: sp.csr_array) -> None:
-        needed = self._estimate(X, Y).peak_bytes
-        if needed > LARGEST:
-            raise ParameterError(
-                f"A metric of {self._side(Y.shape[1])} dimensions for {X.shape[0]} points, "
-                f"{X.shape[1]} features and {Y.shape[1]} labels needs {needed / 1e9:.1f} GB; "
-                "give a smaller n_dimensions."
-            )
 
     # ---- prediction --------------------------------------------------------------------------
 

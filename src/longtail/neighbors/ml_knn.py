@@ -7,7 +7,7 @@ Zhang & Zhou, ML-kNN: A lazy learning approach to multi-label learning, Pattern 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,16 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from longtail._checks import check_positive
+from longtail._checks import check_limit, check_positive
 from longtail._run import Run
 from longtail._sparse import from_ranked
-from longtail.errors import ModelError, ParameterError
-from longtail.estimates import Estimate
+from longtail.errors import ModelError
+from longtail.estimates import Estimate, refuse_beyond
 from longtail.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
 from longtail.neighbors._posterior_kernels import best_posteriors, count_votes, posteriors_from
 from longtail.voting import THRESHOLD, THRESHOLDS, VoteExplanation, choose_voting
-
-TABLE_BYTES = 4 * 10**9  # bound on the tables of counts
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,8 @@ class MLKNN(LazyClassifier):
         Distance.
     random_state : int
         Seed of the folds.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; nothing depends on it but the time.
 
@@ -175,6 +175,7 @@ class MLKNN(LazyClassifier):
         smoothing: float = 1.0,
         metric: Literal["euclidean", "cosine"] = "euclidean",
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -182,11 +183,13 @@ class MLKNN(LazyClassifier):
         self.smoothing = smoothing
         self.metric = metric
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive(smoothing=self.smoothing)
+        check_limit(memory_limit=self.memory_limit)
 
     def _table_bytes(self, n: int, n_labels: int) -> int:
         """Of the counts of labels among as many neighbours as are tried at most, and the odds."""
@@ -194,17 +197,14 @@ class MLKNN(LazyClassifier):
         return 4 * 8 * n_labels * (min(largest, max(n - 1, 1)) + 1)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        return super()._estimate(X, Y).plus(self._table_bytes(*Y.shape))
+        need = super()._estimate(X, Y).plus(self._table_bytes(*Y.shape))
+        return replace(need, reason=f"{need.reason} and tables of {Y.shape[1]:,} labels")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
         sizes = [min(k, max(n - 1, 1)) for k in sizes_to_try(self.n_neighbors, n)]
-        needed = self._table_bytes(n, n_labels)
-        if needed > TABLE_BYTES:
-            raise ParameterError(
-                f"The tables of {n_labels} labels and {sizes[-1]} neighbours need "
-                f"{needed / 1e9:.1f} GB; give a smaller n_neighbors."
-            )
+        less = "give a smaller n_neighbors, or fewer points or labels"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, less)
         self._keep_points(X, Y)
         fold_of = folds_of(n, self.random_state)
         lists = FoldNeighbours(

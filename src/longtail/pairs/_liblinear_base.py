@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_positive
+from longtail._checks import check_count, check_limit, check_positive
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import LinearIndex, index_for
@@ -24,6 +24,7 @@ from longtail.estimates import WORKSPACE, Estimate
 from longtail.labels import TailRanking
 from longtail.pairs._liblinear_problems import Column, packed, unpacked
 
+FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
 SWEEPS = 12  # over X that a problem takes, usually
 
 
@@ -55,7 +56,8 @@ class LiblinearClassifier(ExtremeClassifier):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol, memory_limit=self.memory_limit)
+        check_positive(C=self.C, tol=self.tol)
+        check_limit(memory_limit=self.memory_limit)
         check_count(max_iter=self.max_iter)
         thread_count(self.n_jobs)
 

@@ -24,8 +24,13 @@ from longtail.engine import fit_linear
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError
-from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
-from longtail.pairs._liblinear_base import SWEEPS, LiblinearClassifier, MarginClassifier
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
+from longtail.pairs._liblinear_base import (
+    FOR_LESS,
+    SWEEPS,
+    LiblinearClassifier,
+    MarginClassifier,
+)
 from longtail.pairs._liblinear_problems import (
     NO_COLUMN,
     Column,
@@ -37,7 +42,6 @@ from longtail.pairs._liblinear_problems import (
     pair_weights,
     solve_labels,
 )
-from longtail.pairs._limits import refuse_beyond
 
 BLOCK = 32  # labels of OVA that are handed to a process, and checkpointed, together
 PAIRS = 512  # the same for the pairs of OVO
@@ -106,7 +110,7 @@ class OVA(MarginClassifier):
         return self._needed(X, float(kept.sum()), n_trained, why)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
         hard = (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
@@ -203,7 +207,7 @@ class MSVM(MarginClassifier):
         return need.plus(together + doubled, sweeps)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         X, y = one_class_a_row(X, Y, type(self).__name__)
         present = np.unique(y)
         found = self._solve_blocks(
@@ -326,7 +330,7 @@ class OVO(LiblinearClassifier):
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        refuse_beyond(self, self._estimate(X, Y), self.memory_limit)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         X, y = one_class_a_row(X, Y, type(self).__name__)
         of = np.unique(y, return_inverse=True)[1]
         k = int(of.max()) + 1

@@ -14,7 +14,13 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_not_negative, check_positive, check_seed
+from longtail._checks import (
+    check_count,
+    check_limit,
+    check_not_negative,
+    check_positive,
+    check_seed,
+)
 from longtail._numba import read_only
 from longtail._run import Run
 from longtail._sparse import from_ranked
@@ -22,9 +28,8 @@ from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import ModelError, ParameterError
-from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
 from longtail.pairs._liblinear_problems import one_class_a_row
-from longtail.pairs._limits import refuse_beyond
 from longtail.pairs._log_tree_kernels import (
     LEFT,
     PARENT,
@@ -48,6 +53,7 @@ from longtail.pairs._tree_growth import (
     seedling,
 )
 
+FOR_LESS = "use a method for many classes, such as mrb or dismec, or lower max_nodes or table_bits"
 LARGEST_TABLE = 30  # bits
 STEP = 2e-8  # seconds of a stored value at a node
 SPAN = 4096  # rows that are trained on, or walked down, before anyone may interrupt
@@ -213,7 +219,8 @@ class LogTree(ExtremeClassifier):
         if self.max_nodes is not None:
             check_count(max_nodes=self.max_nodes)
         check_count(n_passes=self.n_passes, table_bits=self.table_bits)
-        check_positive(learning_rate=self.learning_rate, memory_limit=self.memory_limit)
+        check_positive(learning_rate=self.learning_rate)
+        check_limit(memory_limit=self.memory_limit)
         check_not_negative(swap_resistance=self.swap_resistance)
         check_seed(self.random_state)
         thread_count(self.n_jobs)
@@ -249,8 +256,7 @@ class LogTree(ExtremeClassifier):
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        less = "lower max_nodes or table_bits"
-        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy=less)
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         X, y = one_class_a_row(X, Y, "LogTree")
         rows = _arrays_of(X)
         n_features, n_classes = X.shape[1], Y.shape[1]

@@ -38,4 +38,5 @@ class Settings:
     validation: float = 0.1
     device: str = "auto"
     random_state: int = 0
+    memory_limit: float = 4.0
     n_jobs: int | None = None

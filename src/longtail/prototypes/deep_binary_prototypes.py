@@ -14,11 +14,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_count, check_not_negative, check_positive, is_count
+from longtail._checks import (
+    check_count,
+    check_limit,
+    check_not_negative,
+    check_positive,
+    is_count,
+)
 from longtail._run import Run
 from longtail.engine.costs import PRODUCT
 from longtail.errors import ModelError, ParameterError
-from longtail.estimates import Estimate, matrix_bytes
+from longtail.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.prototypes._rows import prototype_count, steps_of
 from longtail.prototypes._settings import Decoder, Learning, Settings, Start, Units
 from longtail.prototypes.codes import dead_bits, packed, unpacked
@@ -116,6 +122,9 @@ class DeepBinaryPrototypes(VotingClassifier):
         Where torch trains: "auto" (a GPU if there is one), "cpu", "cuda", ...
     random_state : int
         Seed. On a CPU the same seed, data and number of torch threads give the same bits.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate. Networks of your
+        own are not counted, and not refused.
     n_jobs : int, optional
         Threads for clustering and prediction, as in scikit-learn; the model does not depend on it.
         torch trains on as many threads as `torch.get_num_threads()` says.
@@ -152,7 +161,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     -----
     Training costs a round O(n·hidden·(nnz a row + d) + m·d·L), a few times, and
     O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16 to 28
-    bytes a weight, of which there are hidden·(D + d) + d·L, refused above 4 GB. Prediction costs
+    bytes a weight, of which there are hidden·(D + d) + d·L. Prediction costs
     O(hidden·(nnz(x) + d)) for the code of a point and O(m·d/64) for the search.
 
     Examples
@@ -207,6 +216,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         validation: float = 0.1,
         device: str = "auto",
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.n_bits = n_bits
@@ -232,6 +242,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         self.validation = validation
         self.device = device
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     # ---- what the contract asks for ------------------------------------------------------------
@@ -243,6 +254,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         check_not_negative(
             rarity=self.rarity, alpha=self.alpha, tol=self.tol, validation=self.validation
         )
+        check_limit(memory_limit=self.memory_limit)
         if self.warmup != 0:
             check_count(warmup=self.warmup)
         for name in ("hidden", "steps"):
@@ -274,14 +286,18 @@ class DeepBinaryPrototypes(VotingClassifier):
                     )
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return self._estimate_of(X, Y, self.hidden or default_hidden(X.shape[0]))
+
+    def _estimate_of(self, X: sp.csr_array, Y: sp.csr_array, hidden: int) -> Estimate:
+        """What so many hidden units need."""
         (n, n_features), n_labels = X.shape, Y.shape[1]
-        hidden = self.hidden or default_hidden(n)
         m = prototype_count(n, self.ratio)
         kind = "linear" if self.decoder == "linear" else "layers"
+        solving = 24.0 * hidden**2 if self.units == "points" else 0.0
         memory = (
             network_bytes(n_features, n_labels, hidden, self.n_bits, kind)
             + matrix_bytes(X, Y)
-            + 24.0 * hidden**2
+            + solving
             + 16.0 * n * self.n_bits
             + 12.0 * min(Y.nnz, m * n_labels)
             + 4.0 * SETTLED_ROWS * hidden
@@ -303,6 +319,8 @@ class DeepBinaryPrototypes(VotingClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         prototype_count(X.shape[0], self.ratio)
         import_torch()
+        if self.encoder is None and isinstance(self.decoder, str):
+            self._refuse_beyond_memory(X, Y)
         trained = train_prototypes(X, Y, Settings(**self.get_params(deep=False)), run)
         groups, history = trained.groups, trained.history
         closest = groups.closest_rows(CLOSEST)
@@ -319,6 +337,18 @@ class DeepBinaryPrototypes(VotingClassifier):
         self.n_neighbors_ = int(history[trained.best_round, 4])
         self.threshold_ = float(history[trained.best_round, 5])
         self.n_values_ = int(X.nnz)
+
+    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        """Refuse what `memory_limit` does not allow, with the hidden units that it does."""
+        hidden = self.hidden or default_hidden(X.shape[0])
+        fitting = [
+            size
+            for size in (1 << power for power in range((hidden - 1).bit_length()))
+            if self._estimate_of(X, Y, size).peak_bytes <= self.memory_limit * 1e9
+        ]
+        less = f"hidden={fitting[-1]}, or " if fitting else ""
+        remedy = f"take {less}fewer features or labels"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy)
 
     def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
         return nearest_codes(self.encoder_.codes(X), self.codes_, k)

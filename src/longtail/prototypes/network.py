@@ -25,7 +25,6 @@ LARGEST = 4096  # hidden units of the paper's networks
 SMALLEST = 64
 CHUNK = 512  # rows that pass a module of the user's own at a time
 COPIES = 3  # of the encoder: the best so far, one to look at points with, one in the making
-MEMORY = 4 * 10**9  # bytes of networks in training beyond which they are refused
 
 
 def import_torch() -> Any:
@@ -72,32 +71,6 @@ def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int, deco
     """
     encoding = (4 + COPIES) * hidden * (n_features + n_bits)
     return 4 * (encoding + 4 * decoder_weights(n_labels, hidden, n_bits, decoder))
-
-
-def check_memory(n_features: int, n_labels: int, hidden: int, n_bits: int, decoder: str) -> None:
-    """Refuse networks that would take more than 4 GB in training.
-
-    Examples
-    --------
-    >>> check_memory(100_000, 600_000, 4096, 128, "layers")
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ParameterError: Networks of 4096 hidden units for 100000 features and 600000
-    labels would take 51 GB in training; take hidden=256 or fewer features and labels.
-    """
-    sizes = [1 << power for power in range((hidden - 1).bit_length())]
-    needed = network_bytes(n_features, n_labels, hidden, n_bits, decoder)
-    if needed > MEMORY:
-        fitting = [
-            size for size in sizes
-            if network_bytes(n_features, n_labels, size, n_bits, decoder) <= MEMORY
-        ]  # fmt: skip
-        advice = f"hidden={max(fitting)} or " if fitting else ""
-        raise ParameterError(
-            f"Networks of {hidden} hidden units for {n_features} features and {n_labels} labels "
-            f"would take {needed / 1e9:.0f} GB in training; take {advice}fewer features and "
-            "labels."
-        )
 
 
 @store.register

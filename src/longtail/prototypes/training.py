@@ -37,7 +37,7 @@ from longtail.prototypes.codes import (
 )
 from longtail.prototypes.hamming import nearest_codes
 from longtail.prototypes.label_groups import LabelGroups, group_label_sets
-from longtail.prototypes.network import check_memory, default_hidden, import_torch
+from longtail.prototypes.network import default_hidden, import_torch
 from longtail.voting import SIZES, choose_voting, vote_in_parts
 
 CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
@@ -118,8 +118,6 @@ class _Trainer:
         self.rows = kept
         m = prototype_count(X.shape[0], settings.ratio)
         hidden = settings.hidden or default_hidden(X.shape[0])
-        if settings.encoder is None and isinstance(settings.decoder, str):
-            check_memory(X.shape[1], Y.shape[1], hidden, settings.n_bits, settings.decoder)
         identity = None if run.checkpoint is None else _identity(X, Y, settings)
         self.X, self.Y = X[kept], Y[kept]
         self.aside = (X[aside], sp.csr_array(Y[aside])) if len(aside) else None
@@ -424,7 +422,8 @@ def _identity(X: sp.csr_array, Y: sp.csr_array, settings: Settings) -> str:
     """A fingerprint of all that decides the result."""
     modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
     plain = asdict(Settings(**vars(settings) | modules))
-    del plain["n_jobs"]
+    for name in ("memory_limit", "n_jobs"):  # the result does not depend on these
+        del plain[name]
     own: dict[str, Any] = {}
     for name in modules:
         module = getattr(settings, name)
