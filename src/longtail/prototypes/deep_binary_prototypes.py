@@ -293,11 +293,11 @@ class DeepBinaryPrototypes(VotingClassifier):
         (n, n_features), n_labels = X.shape, Y.shape[1]
         m = prototype_count(n, self.ratio)
         kind = "linear" if self.decoder == "linear" else "layers"
-        solving = 24.0 * hidden**2 if self.units == "points" else 0.0
+        squares = float(hidden) ** 2 if self.units == "points" else 0.0  # to solve the last layer
         memory = (
             network_bytes(n_features, n_labels, hidden, self.n_bits, kind)
             + matrix_bytes(X, Y)
-            + solving
+            + 24.0 * squares
             + 16.0 * n * self.n_bits
             + 12.0 * min(Y.nnz, m * n_labels)
             + 4.0 * SETTLED_ROWS * hidden
@@ -311,7 +311,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         return Estimate(
             int(memory),
             int(4.0 * hidden * (n_features + self.n_bits)),
-            seconds + PRODUCT * n * float(hidden) ** 2,
+            seconds + PRODUCT * n * squares,
             f"networks of {hidden:,} hidden units for {n_features:,} features and {n_labels:,} "
             f"labels, {self.max_rounds} rounds",
         )
