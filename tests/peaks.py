@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 
 import longtail.methods
 from longtail.comparison.memory import PeakMemory
@@ -63,3 +64,4 @@ def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
             "weights": sum(getattr(part, "nbytes", 0) for part in parts),
         }
     )
+    get_reusable_executor(reuse=True).shutdown()  # idle workers would keep the process waiting
