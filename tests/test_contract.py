@@ -77,7 +77,7 @@ BLOCKS = {
     "pairs.liblinear.VOTES": 2**14,
     "pairs.log_tree.SPAN": 64,
     "pairs.similarity.BLOCK": 64,
-    "prototypes.clusters.ROWS": 64,
+    "prototypes.label_groups.ROWS": 64,
     "prototypes.training.ROWS": 64,
     "voting.classifier.BLOCK_ROWS": 64,
 }

@@ -6,7 +6,6 @@ and its supplement.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -24,12 +23,13 @@ from longtail._checks import (
 )
 from longtail._run import Run
 from longtail.engine.executor import thread_count
-from longtail.errors import ConvergenceWarning, LongtailWarning, ModelError, ParameterError
+from longtail.errors import ModelError, ParameterError
 from longtail.estimates import Estimate, refuse_beyond
 from longtail.marginal import MarginalClassifier, log_odds_of, row_seeds
 from longtail.mixtures._costs import FOR_LESS, mixture_estimate
+from longtail.mixtures._warnings import warn_of_dropped, warn_of_inexact, warn_of_one_set
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
-from longtail.mixtures.decoding import LikelySets, most_probable_sets
+from longtail.mixtures.decoding import most_probable_sets
 from longtail.mixtures.em import Experts, Gate, History, block_size, maximise
 from longtail.mixtures.explanation import MixtureExplanation
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
@@ -267,7 +267,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         size = min(self._wanted()[0], n)
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         if not _vary(Y):
-            _warn_of_one_set()
+            warn_of_one_set()
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -280,7 +280,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             experts.keep(alive)
         self.n_components_, self.dropped_ = len(alive), size - len(alive)
         if len(alive) < FEW * size:
-            _warn_of_dropped(self.dropped_, size)
+            warn_of_dropped(self.dropped_, size)
         self.kinds_ = [self._gate_kind, self.experts]
         self.gate_, self.experts_ = _stored(gate), _stored(experts)
         self.bound_, self.loss_ = np.array(history.bound), np.array(history.loss)
@@ -375,7 +375,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             )
         if self.target == "subset" and self.decoding == "joint":
             found = most_probable_sets(weights, odds, allow_empty=self.empty_sets_)
-            _warn_of_inexact(found)
+            warn_of_inexact(found)
             return found.sets[:, 0]
         return optimal_sets(
             weights, odds, target=self.target, way=self.decoding, allow_empty=self.empty_sets_,
@@ -391,7 +391,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         found = most_probable_sets(
             *self._point_mixtures(X), n_sets=n_sets, allow_empty=self.empty_sets_
         )
-        _warn_of_inexact(found)
+        warn_of_inexact(found)
         return found.sets, found.log_probabilities
 
     # ---- why ---------------------------------------------------------------------------------
@@ -475,32 +475,3 @@ def _vary(Y: sp.csr_array) -> bool:
     """Whether there are points with different labels."""
     counts = np.bincount(Y.indices, minlength=1)
     return bool(((counts > 0) & (counts < Y.shape[0])).any())
-
-
-def _warn_of_one_set() -> None:
-    warnings.warn(
-        "All training points have the same label set, and so will all predictions.",
-        LongtailWarning,
-        stacklevel=4,
-    )
-
-
-def _warn_of_dropped(dropped: int, size: int) -> None:
-    warnings.warn(
-        f"{dropped} of {size} components were dropped, since training left them no points: the "
-        f"other {size - dropped} explain the labels as well; lower n_components to save time.",
-        LongtailWarning,
-        stacklevel=4,
-    )
-
-
-def _warn_of_inexact(found: LikelySets) -> None:
-    missed = int((~found.exact).sum())
-    if missed:
-        warnings.warn(
-            f"For {missed} of {len(found.exact)} points the search was given up after "
-            f"{found.visits.max():,} sets, so that more probable sets may have been missed: the "
-            "labels are nearly independent coins there.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
