@@ -22,6 +22,7 @@ from longtail._numba import kernel
 from longtail._sparse import for_liblinear
 from longtail.data import RowScaler, load
 from longtail.engine import fit_linear
+from longtail.engine.liblinear import in_processes
 from longtail.errors import ConvergenceWarning
 from longtail.one_vs_rest import ProXML, certify
 from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
@@ -67,7 +68,8 @@ class Sample:
 
     def liblinear(self, eps, sweeps=SWEEPS):
         blocks = [[rows] for rows in self.positives]
-        answers = solve_labels(self.rows, blocks, Settings(self.strength, eps, sweeps), n_jobs=2)
+        settings = Settings(self.strength, eps, sweeps)
+        answers = in_processes(solve_labels, self.rows, blocks, settings, n_jobs=2)
         return [answer for block in answers for answer in block]
 
     def line(self, name, objectives, *, stopped=None, seconds=None):

@@ -1,26 +1,16 @@
-"""liblinear's `-s 5` a label at a time, in processes, and the objective that it is measured by.
-
-liblinear, as scikit-learn builds it, lets go of the GIL but draws the order of its coordinates from
-one random generator for the whole process: in threads, each label disturbs the others, and no two
-runs agree. So labels are solved in processes, each with a seed of its own.
-"""
+"""liblinear's `-s 5` a label at a time, and the objective that it is measured by."""
 
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.svm import LinearSVC
 
-from longtail.engine.executor import thread_count
+from longtail.engine.liblinear import fit_quietly
 
 Vector = NDArray[np.float64]
 
@@ -82,25 +72,12 @@ def l1_point(
 
 
 def solve_labels(
-    X: sp.csr_array,
-    blocks: Iterable[list[NDArray[np.integer]]],
-    settings: Settings,
-    *,
-    n_jobs: int | None,
-) -> Iterator[list[Answer]]:
-    """The answers for blocks of labels, each label given by its positive rows, in order.
+    X: sp.csr_array, block: list[NDArray[np.integer]], settings: Settings
+) -> list[Answer]:
+    """The answers for a block of labels, each given by its positive rows.
 
     No label may have all rows or none. O(nnz) a sweep and label.
     """
-    pool = Parallel(n_jobs=thread_count(n_jobs), return_as="generator")
-    answers = pool(delayed(_solve_block)(X, block, settings) for block in blocks)
-    with closing(answers):
-        yield from answers
-
-
-def _solve_block(
-    X: sp.csr_array, block: list[NDArray[np.integer]], settings: Settings
-) -> list[Answer]:
     return [_solve_label(X, positives, settings) for positives in block]
 
 
@@ -112,9 +89,7 @@ def _solve_label(X: sp.csr_array, positives: NDArray[np.integer], settings: Sett
         tol=settings.tol, max_iter=settings.max_iter, intercept_scaling=1.0, random_state=0,
     )  # fmt: skip
     began = time.perf_counter()
-    with warnings.catch_warnings(), config_context(assume_finite=True):
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
+    fit_quietly(model, X, y)
     seconds = time.perf_counter() - began
     w = np.append(model.coef_.ravel(), model.intercept_)
     objective, violation = l1_point(X, positives, w, settings.strength)

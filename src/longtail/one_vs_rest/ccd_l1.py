@@ -20,6 +20,7 @@ from longtail.engine import LinearFit, fit_linear
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.costs import SWEEP, liblinear_bytes, weights_kept
 from longtail.engine.executor import thread_count
+from longtail.engine.liblinear import WEIGHTS, positives_of, solvable, solved_blocks
 from longtail.errors import ConvergenceWarning
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.one_vs_rest._liblinear import Answer, Settings, solve_labels
@@ -99,6 +100,7 @@ class CCDL1(LinearOneVsRest):
     def _check_parameters(self) -> None:
         check_positive(strength=self.strength, tol=self.tol)
         check_count(max_iter=self.max_iter)
+        thread_count(self.n_jobs)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -115,7 +117,7 @@ class CCDL1(LinearOneVsRest):
         settings = Settings(float(self.strength), float(self.tol), int(self.max_iter))
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
-        hard = (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
+        hard = solvable(X, counts)
         easy = fit_linear(
             X, targets[:, ~hard], penalty="l1", strength=self.strength, solver="accelerated",
             tol=1e-4, max_iter=1000,
@@ -138,34 +140,18 @@ class CCDL1(LinearOneVsRest):
         found: _Found,
     ) -> None:
         """Liblinear on the labels that it can solve, block by block."""
-        rows = for_liblinear(X)
-        blocks = [labels[first : first + BLOCK] for first in range(0, len(labels), BLOCK)]
-        store = None
+        rows, store = for_liblinear(X), None
         if run.checkpoint is not None:
             same = fingerprint(X=rows, Y=targets, settings=tuple(vars(settings).values()))
             store = Checkpoint(run.checkpoint, same)
-        todo = []
-        for number, block in enumerate(blocks):
-            arrays = None if store is None else store.load(number)
-            if arrays is None or not _is_sound(arrays, len(block), rows.shape[1]):
-                todo.append(number)
-            else:
-                found.add(block, arrays)
-        total = targets.shape[1]
-        done = total - sum(len(blocks[number]) for number in todo)
-        run.report("training", done, total)
-        wanted = (
-            [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in blocks[number]]
-            for number in todo
-        )
-        answers = solve_labels(rows, wanted, settings, n_jobs=self.n_jobs)
-        for number, block_answers in zip(todo, answers, strict=True):
-            arrays = _packed(block_answers)
-            if store is not None:
-                store.save(number, arrays)
-            found.add(blocks[number], arrays)
-            done += len(blocks[number])
-            run.report("training", done, total)
+        positives = positives_of(targets, labels)
+        spans = [slice(first, first + BLOCK) for first in range(0, len(labels), BLOCK)]
+        for number, arrays in solved_blocks(
+            solve_labels, rows, [positives[span] for span in spans], settings,
+            pack=_packed, kinds=WEIGHTS | REPORT, store=store, n_jobs=self.n_jobs,
+            total=targets.shape[1], run=run,
+        ):  # fmt: skip
+            found.add(labels[spans[number]], arrays)
 
 
 class _Found:
@@ -222,24 +208,6 @@ def _packed(answers: list[Answer]) -> dict[str, NDArray[Any]]:
             for name, kind in REPORT.items()
         },
     }
-
-
-def _is_sound(block: dict[str, NDArray[Any]], size: int, n_features: int) -> bool:
-    """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    kinds = {"features": np.int64, "values": np.float64, "ends": np.int64, **REPORT}
-    if set(block) != set(kinds):
-        return False
-    if any(block[name].dtype != kind or block[name].ndim != 1 for name, kind in kinds.items()):
-        return False
-    ends, features = block["ends"], block["features"]
-    return bool(
-        all(len(block[name]) == size for name in REPORT)
-        and len(ends) == size + 1
-        and ends[0] == 0
-        and (np.diff(ends) >= 0).all()
-        and len(features) == len(block["values"]) == ends[-1]
-        and ((features >= 0) & (features <= n_features)).all()
-    )
 
 
 def _warn(fit: LinearFit, run: Run) -> None:

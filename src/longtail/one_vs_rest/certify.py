@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_positive
 from longtail._sparse import for_liblinear
+from longtail.engine.liblinear import in_processes, positives_of, solvable
 from longtail.errors import InputError, ParameterError
 from longtail.labels import encode_labels
 from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
@@ -182,13 +183,12 @@ def certify(
     targets = _targets(Y, model.classes_, rows.shape[0])
     wanted = _wanted(labels, model.classes_, np.diff(targets.indptr))
     counts = np.diff(targets.indptr)[wanted]
-    able = wanted[(counts > 0) & (counts < rows.shape[0]) & (rows.nnz > 0)]
+    able = wanted[solvable(rows, counts)]
     settings = Settings(strength, float(tol), int(max_iter))
-    positives = [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in able]
+    positives = positives_of(targets, able)
     blocks = [positives[first : first + BLOCK] for first in range(0, len(able), BLOCK)]
-    answers = [
-        answer for block in solve_labels(rows, blocks, settings, n_jobs=n_jobs) for answer in block
-    ]
+    solved = in_processes(solve_labels, rows, blocks, settings, n_jobs=n_jobs)
+    answers = [answer for block in solved for answer in block]
     weights = sp.csc_array(model.weights_)
     ours = [
         l1_point(rows, points, _column(weights, label), strength)

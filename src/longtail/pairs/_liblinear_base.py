@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_limit, check_positive
@@ -19,10 +17,11 @@ from longtail.engine import LinearIndex, index_for
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes
 from longtail.engine.executor import thread_count
+from longtail.engine.liblinear import solved_blocks
 from longtail.errors import ConvergenceWarning, ModelError
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.labels import TailRanking
-from longtail.pairs._liblinear_problems import Column, packed, unpacked
+from longtail.pairs._liblinear_problems import KINDS, Column, packed, unpacked
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
 SWEEPS = 12  # over X that a problem takes, usually
@@ -89,29 +88,17 @@ class LiblinearClassifier(ExtremeClassifier):
         run: Run,
     ) -> list[Column]:
         """The solutions of all problems, in order: block by block, in processes, checkpointed."""
-        store, solved = None, {}
+        store = None
         if run.checkpoint is not None:
             settings = (type(self).__name__, *self._settings().items())
             store = Checkpoint(run.checkpoint, fingerprint(X=X, y=y, settings=settings))
-            for number, block in enumerate(blocks):
-                found = unpacked(store.load(number), len(block), X.shape[1])
-                if found is not None:
-                    solved[number] = found
-        done = sum(len(columns) for columns in solved.values())
-        run.report("training", done, total)
-        missing = [number for number in range(len(blocks)) if number not in solved]
-        n_jobs = thread_count(self.n_jobs) if len(missing) > 1 else 1
-        pool = Parallel(n_jobs=n_jobs, return_as="generator")
-        answers: Iterator[list[Column]] = pool(
-            delayed(solve)(X, blocks[number], self._settings()) for number in missing
-        )
-        with closing(answers):  # type: ignore[type-var]
-            for number, columns in zip(missing, answers, strict=True):
-                if store is not None:
-                    store.save(number, packed(columns))
-                solved[number] = columns
-                done += len(columns)
-                run.report("training", done, total)
+        solved = {
+            number: unpacked(arrays)
+            for number, arrays in solved_blocks(
+                solve, X, blocks, self._settings(),
+                pack=packed, kinds=KINDS, store=store, n_jobs=self.n_jobs, total=total, run=run,
+            )
+        }  # fmt: skip
         return [column for number in range(len(blocks)) for column in solved[number]]
 
     def _warn(self, sweeps: NDArray[np.int64], what: str) -> None:

@@ -6,21 +6,25 @@ sweeps. Columns go to disk block by block, and make one matrix in the end.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import config_context
 from sklearn.svm import LinearSVC
 
 from longtail._numba import kernel
 from longtail._sparse import scatter_columns
+from longtail.engine.liblinear import fit_quietly
 from longtail.errors import InputError
 
 Column = tuple[NDArray[np.int32], NDArray[np.float32], int]
 """Features, weights and sweeps of one problem; feature D is the bias."""
+
+KINDS: dict[str, type] = {
+    "features": np.int32, "values": np.float32, "ends": np.int64, "sweeps": np.int64,
+}  # fmt: skip
+"""Arrays of a block of columns."""
 
 GROUP = 256  # columns that are put into a matrix together
 NO_COLUMN: Column = (np.empty(0, np.int32), np.empty(0, np.float32), 0)
@@ -43,7 +47,7 @@ class SolveTogether:
         if len(classes) == 1:
             return [NO_COLUMN]
         model = LinearSVC(multi_class="crammer_singer", **settings)
-        _fit_quietly(model, X, self.y)
+        fit_quietly(model, X, self.y)
         weights = np.column_stack([model.coef_, model.intercept_])
         if len(classes) == 2:  # scikit-learn gives the difference; the two add up to zero
             weights = np.vstack([-weights, weights]) / 2
@@ -73,7 +77,7 @@ class SolvePairs:
                     (part.data, compact.astype(np.int32), part.indptr), (len(both), len(used))
                 )
             model = LinearSVC(**settings)
-            _fit_quietly(model, part, (order >= len(self.rows[first])).astype(np.int8))
+            fit_quietly(model, part, (order >= len(self.rows[first])).astype(np.int8))
             weights = np.append(model.coef_, model.intercept_).astype(np.float32)  # 0.0 for none
             features = np.append(used, X.shape[1]).astype(np.int32)
             kept = weights != 0
@@ -90,19 +94,10 @@ def solve_labels(
         y = np.zeros(X.shape[0], dtype=np.int8)
         y[positives] = 1
         model = LinearSVC(**settings)
-        _fit_quietly(model, X, y)
+        fit_quietly(model, X, y)
         weights = np.append(model.coef_, model.intercept_)
         columns.append(_column(weights, int(np.max(model.n_iter_))))
     return columns
-
-
-def _fit_quietly(model: LinearSVC, X: sp.csr_array, y: NDArray[Any]) -> None:
-    with (
-        warnings.catch_warnings(),
-        config_context(assume_finite=True, skip_parameter_validation=True),
-    ):
-        warnings.simplefilter("ignore")
-        model.fit(X, y)
 
 
 def _column(weights: NDArray[np.float64], sweeps: int) -> Column:
@@ -185,25 +180,9 @@ def packed(columns: list[Column]) -> dict[str, NDArray[Any]]:
     }
 
 
-def unpacked(
-    arrays: dict[str, NDArray[Any]] | None, size: int, n_features: int
-) -> list[Column] | None:
-    """The inverse; None if the arrays are not a block of that size, which is then done again."""
-    kinds = {"features": np.int32, "values": np.float32, "ends": np.int64, "sweeps": np.int64}
-    if arrays is None or set(arrays) != set(kinds):
-        return None
-    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
-        return None
+def unpacked(arrays: dict[str, NDArray[Any]]) -> list[Column]:
+    """The inverse."""
     features, values, ends = arrays["features"], arrays["values"], arrays["ends"]
-    if (
-        len(ends) != size + 1
-        or len(arrays["sweeps"]) != size
-        or ends[0] != 0
-        or (np.diff(ends) < 0).any()
-        or not len(features) == len(values) == ends[-1]
-        or not ((features >= 0) & (features <= n_features)).all()
-    ):
-        return None
     return [
         (features[first:last], values[first:last], int(sweeps))
         for first, last, sweeps in zip(ends[:-1], ends[1:], arrays["sweeps"], strict=True)

@@ -23,6 +23,7 @@ from longtail.base import Explanation
 from longtail.engine import fit_linear
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
 from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.liblinear import positives_of, solvable
 from longtail.errors import ModelError
 from longtail.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
 from longtail.pairs._liblinear_base import (
@@ -113,9 +114,9 @@ class OVA(MarginClassifier):
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
-        hard = (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
+        hard = solvable(X, counts)
         labels = np.flatnonzero(hard)
-        rows = [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
+        rows = positives_of(targets, labels)
         blocks = [rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK)]
         solved = self._solve_blocks(
             for_liblinear(X), Y.indices, blocks, solve_labels, len(labels), run

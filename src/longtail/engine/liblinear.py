@@ -1,0 +1,151 @@
+"""Problems for liblinear, as scikit-learn builds it: block by block, in processes, kept on disk.
+
+It lets go of the GIL but draws the order of its coordinates from one random generator for the whole
+process: in threads, each problem disturbs the others, and no two runs agree. So problems are solved
+in processes, each with a seed of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.svm import LinearSVC
+
+from longtail._run import Run
+from longtail.engine.checkpoint import Checkpoint
+from longtail.engine.executor import thread_count
+
+Arrays = dict[str, NDArray[Any]]
+WEIGHTS: dict[str, type] = {"features": np.int64, "values": np.float64, "ends": np.int64}
+"""Arrays that a block has: the features with a weight, the weights, where each problem ends."""
+
+
+def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Which labels with so many rows it takes: some rows and not all, and a feature somewhere."""
+    return (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
+
+
+def positives_of(targets: sp.csc_array, labels: NDArray[np.integer]) -> list[NDArray[np.integer]]:
+    """The rows of each of some labels.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in positives_of(sp.csc_array([[1, 0], [1, 1]]), np.array([0, 1]))]
+    [[0, 1], [1]]
+    """
+    return [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
+
+
+def fit_quietly(model: LinearSVC, X: sp.csr_array, y: NDArray[Any]) -> None:
+    """Fit it without its checks and warnings; the caller looks at its sweeps."""
+    with (
+        warnings.catch_warnings(),
+        config_context(assume_finite=True, skip_parameter_validation=True),
+    ):
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+
+
+def in_processes(
+    solve: Callable[..., Any],
+    X: sp.csr_array,
+    blocks: Iterable[Any],
+    settings: Any,
+    *,
+    n_jobs: int | None,
+) -> Iterator[Any]:
+    """`solve(X, block, settings)` of every block, in order.
+
+    Examples
+    --------
+    >>> X = sp.csr_array([[1.0], [2.0]])
+    >>> list(in_processes(lambda X, block, _: [X[i, 0] for i in block], X, [[0], [1]], 0, n_jobs=1))
+    [[np.float64(1.0)], [np.float64(2.0)]]
+    """
+    pool = Parallel(n_jobs=thread_count(n_jobs), return_as="generator")
+    answers = pool(delayed(solve)(X, block, settings) for block in blocks)
+    with closing(answers):
+        yield from answers
+
+
+def solved_blocks(
+    solve: Callable[..., Any],
+    X: sp.csr_array,
+    blocks: Sequence[Any],
+    settings: Any,
+    *,
+    pack: Callable[[Any], Arrays],
+    kinds: Mapping[str, type],
+    store: Checkpoint | None,
+    n_jobs: int | None,
+    total: int,
+    run: Run,
+) -> Iterator[tuple[int, Arrays]]:
+    """Numbers and arrays of all blocks: those that were kept, then the others as they are solved.
+
+    Parameters
+    ----------
+    solve : callable
+        `solve(X, block, settings)`, what `pack` makes arrays of.
+    kinds : mapping
+        Names and types of these arrays, see `is_sound`; a kept block that is not is solved again.
+    store : Checkpoint, optional
+        Where they are kept.
+    total : int
+        Problems in all, of which those of no block count as done.
+    """
+    todo = []
+    for number, block in enumerate(blocks):
+        arrays = None if store is None else store.load(number)
+        if arrays is not None and is_sound(arrays, kinds, len(block), X.shape[1]):
+            yield number, arrays
+        else:
+            todo.append(number)
+    done = total - sum(len(blocks[number]) for number in todo)
+    run.report("training", done, total)
+    answers = in_processes(
+        solve, X, (blocks[number] for number in todo), settings,
+        n_jobs=n_jobs if len(todo) > 1 else 1,
+    )  # fmt: skip
+    with closing(answers):  # type: ignore[type-var]
+        for number, answer in zip(todo, answers, strict=True):
+            arrays = pack(answer)
+            if store is not None:
+                store.save(number, arrays)
+            yield number, arrays
+            done += len(blocks[number])
+            run.report("training", done, total)
+
+
+def is_sound(arrays: Arrays, kinds: Mapping[str, type], size: int, n_features: int) -> bool:
+    """Whether arrays that were read are the block of `size` problems that they claim to be.
+
+    `kinds` are the types of features, values and ends, and of the arrays with an entry a problem.
+
+    Examples
+    --------
+    >>> block = {"features": np.array([0, 2]), "values": np.ones(2), "ends": np.array([0, 1, 2])}
+    >>> is_sound(block, WEIGHTS, 2, 2), is_sound(block, WEIGHTS, 2, 1)
+    (True, False)
+    """
+    if set(arrays) != set(kinds):
+        return False
+    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
+        return False
+    ends, features = arrays["ends"], arrays["features"]
+    return bool(
+        all(len(arrays[name]) == size for name in kinds if name not in WEIGHTS)
+        and len(ends) == size + 1
+        and ends[0] == 0
+        and (np.diff(ends) >= 0).all()
+        and len(features) == len(arrays["values"]) == ends[-1]
+        and ((features >= 0) & (features <= n_features)).all()
+    )
