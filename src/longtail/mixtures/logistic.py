@@ -212,8 +212,10 @@ class LogisticExperts:
         """Where the problems of these labels ended in the last round."""
         if not hasattr(self, "weights"):
             return None
-        turned = sp.diags_array((self.sign[k, labels] * sign[labels]).astype(np.float64))
-        return sp.csc_array(self.weights[:, self.column[k, labels]] @ turned)
+        start = sp.csc_array(self.weights[:, self.column[k, labels]])
+        turned = (self.sign[k, labels] * sign[labels]).astype(np.float64)
+        start.data = start.data * np.repeat(turned, np.diff(start.indptr))
+        return start
 
     def log_odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """z_kl(x), (n, K, L). O(nnz(X)·P), or the weights that are not zero, and O(n·K·L)."""

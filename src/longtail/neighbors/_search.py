@@ -321,8 +321,9 @@ def _directions(rows: Rows, role: int) -> Rows:
         lengths = np.sqrt(_norms_of(as_csr(rows)))
         empty = np.zeros((len(lengths), 2))
         empty[lengths == 0, role] = 1.0
-        scale = sp.diags_array(1.0 / np.where(lengths > 0, lengths, 1.0))
-        return as_csr(sp.hstack([scale @ rows, sp.csr_array(empty)], format="csr"))
+        scaled = as_csr(rows).astype(np.float64)  # a copy
+        scaled.data *= np.repeat(1.0 / np.where(lengths > 0, lengths, 1.0), np.diff(scaled.indptr))
+        return as_csr(sp.hstack([scaled, sp.csr_array(empty)], format="csr"))
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64, casting="unsafe"))
     extra = np.zeros((len(lengths), 2))
     extra[lengths == 0, role] = 1.0
