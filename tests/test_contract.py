@@ -289,7 +289,7 @@ class TestContract:
         why = classifier.explain(X[0], "sea", n=10, feature_names=names)
         assert isinstance(why, Explanation)
         assert why.label == "sea"
-        assert classifier.explain(sp.csr_array(X)[0], "sea").score == why.score
+        assert classifier.explain(sp.csr_matrix(X)[0], "sea").score == why.score
         with pytest.raises(ParameterError):
             classifier.explain(X[0], "sea", n=-1)
         assert why.table().columns == ["feature", "value", "weight", "contribution"]

@@ -274,7 +274,7 @@ def cross_entropy(
         part = targets[rows]
         if sp.issparse(part):
             entries = part.tocoo()
-            parts[rows.start] = float(entries.data @ logs[entries.coords])
+            parts[rows.start] = float(entries.data @ logs[entries.row, entries.col])
         else:
             parts[rows.start] = float(np.sum(part * logs))
 

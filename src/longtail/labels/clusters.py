@@ -365,7 +365,7 @@ def _heaviest_first(
     number = int(cluster.max()) + 1
     shared = sp.coo_array((weights[once], (first[once], second[once])), shape=(number, number))
     shared.sum_duplicates()
-    first, second = (end.astype(np.int64) for end in shared.coords)
+    first, second = (end.astype(np.int64) for end in (shared.row, shared.col))
     order = np.lexsort((second, first, -shared.data))
     return first[order], second[order]
 

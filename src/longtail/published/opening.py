@@ -135,7 +135,7 @@ def _moved(data: Dataset, shift: int) -> Dataset:
     if not shift:
         return data
     Y = sp.coo_array(data.Y)
-    rows, columns = Y.coords
+    rows, columns = Y.row, Y.col
     if columns.max(initial=0) + shift >= Y.shape[1]:
         raise DataError(f"The labels of the test part cannot be moved by {shift}; they are others.")
     return replace(data, Y=sp.csr_array((Y.data, (rows, columns + shift)), shape=Y.shape))
