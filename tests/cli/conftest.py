@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,12 @@ class Outcome:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
+APART = {name: False for name in inspect.signature(CliRunner).parameters if name == "mix_stderr"}
+"""What keeps output and errors apart: click below 8.2 has to be told."""
+
+
 def call(*words: object, stdin: str | bytes | None = None) -> Outcome:
-    result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    result = CliRunner(**APART).invoke(app, [str(word) for word in words], input=stdin)
     unexpected = result.exception
     if unexpected is not None and not isinstance(unexpected, SystemExit):
         raise unexpected
