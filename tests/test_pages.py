@@ -39,8 +39,8 @@ def comparable(text):
             measured = []
         elif measured and set(line.strip()) != {"─"}:
             line = "  ".join(c for at, c in enumerate(cells(line)) if at not in measured)
-        lines.append("Best:" if line.startswith("Best:") else QUANTITY.sub("#", line))
-    return re.sub(r"[\s─]+", " ", " ".join(lines))
+        lines.append("Best:" if line.startswith("Best:") else line)
+    return QUANTITY.sub("#", re.sub(r"[\s─]+", " ", " ".join(lines)))  # which may be wrapped
 
 
 def same(one, other):
@@ -59,6 +59,7 @@ def same(one, other):
     [
         ("P@1 71.20, trained in 3.1 s", True),
         ("P@1 71.20, trained in 12 s", True),
+        ("P@1 71.20, trained in 12\n  s", True),
         ("P@1 72.20, trained in 3.1 s", False),
         ("R@1 71.20, trained in 3.1 s", False),
     ],
