@@ -158,7 +158,7 @@ class Module:
 
     def frozen_as(self, n_features: int, n_bits: int) -> OwnEncoder:
         """A copy as it is now, for prediction."""
-        module = copy.deepcopy(self.module).eval()
+        module = copy.deepcopy(self.module).train(False)
         return OwnEncoder(self.tensors(), n_features, n_bits, module)
 
 

@@ -215,7 +215,7 @@ class OwnEncoder:
                 "The module does not have the tensors of the encoder that was trained; build it as "
                 f"it was then ({str(error).splitlines()[-1].strip()})."
             ) from None
-        self.module = module.eval()
+        self.module = module.train(False)
 
     def values(self, X: sp.csr_array) -> NDArray[np.float32]:
         """f(X), (n, d); some hundred dense rows at a time."""

@@ -11,6 +11,43 @@ from longtail._numba import kernel
 
 
 @kernel
+def _add_up(
+    i: int,
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    neighbours: NDArray[Any],
+    weights: NDArray[Any],
+    seen_by: NDArray[Any],
+    sums: NDArray[Any],
+    met: NDArray[Any],
+) -> tuple[int, int, float]:
+    """Add up the votes of row i, plain and weighted, into `sums`, and list the labels in `met`.
+
+    Returns the number of labels, of voters, and their weight.
+    """
+    n_met, voters, total = 0, 0, 0.0
+    for j in range(neighbours.shape[1]):
+        voter = neighbours[i, j]
+        if voter < 0:
+            continue
+        voters += 1
+        weight = weights[i, j]
+        total += weight
+        for p in range(indptr[voter], indptr[voter + 1]):
+            label = indices[p]
+            if seen_by[label] != i:
+                seen_by[label] = i
+                sums[0, label] = 0.0
+                sums[1, label] = 0.0
+                met[n_met] = label
+                n_met += 1
+            sums[0, label] += data[p]
+            sums[1, label] += weight * data[p]
+    return n_met, voters, total
+
+
+@kernel
 def count_votes(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -19,35 +56,19 @@ def count_votes(
     weights: NDArray[Any],
     seen_by: NDArray[Any],
     sums: NDArray[Any],
-    room: NDArray[Any],
     ends: NDArray[Any],
     columns: NDArray[Any],
     plain: NDArray[Any],
     weighted: NDArray[Any],
 ) -> None:
-    """Add up the votes of each row, plain and weighted, and write them with ascending columns."""
+    """Write the votes of each row, plain and weighted, with ascending columns."""
     to = 0
     for i in range(neighbours.shape[0]):
         first = to
-        voters = 0
-        total = 0.0
-        for j in range(neighbours.shape[1]):
-            voter = neighbours[i, j]
-            if voter < 0:
-                continue
-            voters += 1
-            weight = weights[i, j]
-            total += weight
-            for p in range(indptr[voter], indptr[voter + 1]):
-                label = indices[p]
-                if seen_by[label] != i:
-                    seen_by[label] = i
-                    sums[0, label] = 0.0
-                    sums[1, label] = 0.0
-                    columns[to] = label
-                    to += 1
-                sums[0, label] += data[p]
-                sums[1, label] += weight * data[p]
+        n_met, voters, total = _add_up(
+            i, indptr, indices, data, neighbours, weights, seen_by, sums, columns[first:]
+        )
+        to += n_met
         columns[first:to].sort()
         for p in range(first, to):
             plain[p] = sums[0, columns[p]] / voters
@@ -61,10 +82,10 @@ def labels_from(
     indices: NDArray[Any],
     data: NDArray[Any],
     neighbours: NDArray[Any],
+    weights: NDArray[Any],
     threshold: float,
     seen_by: NDArray[Any],
     sums: NDArray[Any],
-    met: NDArray[Any],
     ends: NDArray[Any],
     columns: NDArray[Any],
 ) -> None:
@@ -72,24 +93,12 @@ def labels_from(
     to = 0
     for i in range(neighbours.shape[0]):
         first = to
-        voters = 0
-        n_met = 0
-        for j in range(neighbours.shape[1]):
-            voter = neighbours[i, j]
-            if voter < 0:
-                continue
-            voters += 1
-            for p in range(indptr[voter], indptr[voter + 1]):
-                label = indices[p]
-                if seen_by[label] != i:
-                    seen_by[label] = i
-                    sums[label] = 0.0
-                    met[n_met] = label
-                    n_met += 1
-                sums[label] += data[p]
-        for p in range(n_met):
-            if sums[met[p]] / voters >= threshold:
-                columns[to] = met[p]
+        n_met, voters, _ = _add_up(
+            i, indptr, indices, data, neighbours, weights, seen_by, sums, columns[first:]
+        )
+        for p in range(first, first + n_met):
+            if sums[0, columns[p]] / voters >= threshold:
+                columns[to] = columns[p]
                 to += 1
         columns[first:to].sort()
         ends[i + 1] = to

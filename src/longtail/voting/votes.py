@@ -146,15 +146,14 @@ def voted_labels(
     """
     n, n_labels = len(neighbours), labels.shape[1]
     ends, parts = np.zeros(n + 1, dtype=np.int64), []
-    starts, sums = labels.indptr.astype(np.int64), np.zeros(n_labels)
+    starts, sums = labels.indptr.astype(np.int64), np.zeros((2, n_labels))
     for span in vote_spans(labels, neighbours):
         near = np.ascontiguousarray(neighbours[span], dtype=np.int64)
         columns = np.empty(int(_vote_counts(labels, near).sum()), dtype=np.int64)
         here = np.zeros(len(near) + 1, dtype=np.int64)
         labels_from(
-            starts, labels.indices, labels.data, near, float(threshold),
-            np.full(n_labels, -1, dtype=np.int64), sums, np.empty(n_labels, dtype=np.int64),
-            here, columns,
+            starts, labels.indices, labels.data, near, np.ones(near.shape), float(threshold),
+            np.full(n_labels, -1, dtype=np.int64), sums, here, columns,
         )  # fmt: skip
         parts.append(columns[: here[-1]].copy())
         ends[span.start + 1 : span.stop + 1] = ends[span.start] + here[1:]
@@ -186,14 +185,13 @@ def _both_shares(
 ) -> tuple[sp.csr_array, sp.csr_array]:
     n, n_labels = len(neighbours), labels.shape[1]
     starts = labels.indptr.astype(np.int64)
-    room = np.concatenate(([0], np.cumsum(_vote_counts(labels, neighbours)))).astype(np.int64)
-    columns = np.empty(room[-1], dtype=np.int64)
-    plain, weighted = np.empty(room[-1]), np.empty(room[-1])
+    room = int(_vote_counts(labels, neighbours).sum())
+    columns, plain, weighted = np.empty(room, dtype=np.int64), np.empty(room), np.empty(room)
     ends = np.zeros(n + 1, dtype=np.int64)
     count_votes(
         starts, labels.indices, labels.data, neighbours, weights,
         np.full(n_labels, -1, dtype=np.int64), np.zeros((2, n_labels)),
-        room, ends, columns, plain, weighted,
+        ends, columns, plain, weighted,
     )  # fmt: skip
     used = int(ends[-1])
     return (
