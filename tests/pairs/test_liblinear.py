@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import longtail
 from longtail import ranked
 from longtail.data import make_longtail
-from longtail.engine.liblinear import is_sound
+from longtail.engine.checkpoint import holds_columns
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
 from longtail.pairs._liblinear_problems import KINDS, one_class_a_row, pair_weights, unpacked
 from longtail.pairs.liblinear import MSVM, OVA, OVO
@@ -265,7 +265,7 @@ class TestEachModel:
             "ends": np.array([0, 1, 2]),
             "sweeps": np.array([3, 4]),
         }
-        assert is_sound(good, KINDS, 2, 2)
+        assert holds_columns(good, KINDS, 2, 2)
         assert [used.tolist() for used, _, _ in unpacked(good)] == [[0], [2]]
         for name, value in (
             ("features", np.array([0, 9], dtype=np.int32)),
@@ -274,6 +274,6 @@ class TestEachModel:
             ("ends", np.array([0, 3, 2])),
             ("sweeps", np.array([3])),
         ):
-            assert not is_sound({**good, name: value}, KINDS, 2, 2)
-        assert not is_sound(good, KINDS, 3, 2)
-        assert not is_sound({}, KINDS, 2, 2)
+            assert not holds_columns({**good, name: value}, KINDS, 2, 2)
+        assert not holds_columns(good, KINDS, 3, 2)
+        assert not holds_columns({}, KINDS, 2, 2)

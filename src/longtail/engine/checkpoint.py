@@ -108,3 +108,37 @@ class Checkpoint:
 
     def _path(self, block: int) -> Path:
         return self.folder / f"block-{block:06d}.safetensors"
+
+
+COLUMNS = ("features", "values", "ends")
+"""Arrays of a block of sparse columns: features with a weight, weights, where each column ends."""
+
+
+def holds_columns(
+    arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, Any], size: int, n_features: int
+) -> bool:
+    """Whether arrays that were read are the block of `size` sparse columns they claim to be.
+
+    `kinds` are the types of `COLUMNS` and of the arrays with an entry a column. Feature
+    `n_features` is the bias.
+
+    Examples
+    --------
+    >>> block = {"features": np.array([0, 2]), "values": np.ones(2), "ends": np.array([0, 1, 2])}
+    >>> kinds = {name: array.dtype for name, array in block.items()}
+    >>> holds_columns(block, kinds, 2, 2), holds_columns(block, kinds, 2, 1)
+    (True, False)
+    """
+    if set(arrays) != set(kinds):
+        return False
+    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
+        return False
+    ends, features = arrays["ends"], arrays["features"]
+    return bool(
+        all(len(arrays[name]) == size for name in kinds if name not in COLUMNS)
+        and len(ends) == size + 1
+        and ends[0] == 0
+        and (np.diff(ends) >= 0).all()
+        and len(features) == len(arrays["values"]) == ends[-1]
+        and ((features >= 0) & (features <= n_features)).all()
+    )

@@ -20,7 +20,7 @@ from sklearn import config_context
 from sklearn.svm import LinearSVC
 
 from longtail._run import Run
-from longtail.engine.checkpoint import Checkpoint
+from longtail.engine.checkpoint import Checkpoint, holds_columns
 from longtail.engine.executor import thread_count
 
 Arrays = dict[str, NDArray[Any]]
@@ -96,7 +96,8 @@ def solved_blocks(
     solve : callable
         `solve(X, block, settings)`, what `pack` makes arrays of.
     kinds : mapping
-        Names and types of these arrays, see `is_sound`; a kept block that is not is solved again.
+        Names and types of these arrays, see `holds_columns`; a kept block that does not have them
+        is solved again.
     store : Checkpoint, optional
         Where they are kept.
     total : int
@@ -105,7 +106,7 @@ def solved_blocks(
     todo = []
     for number, block in enumerate(blocks):
         arrays = None if store is None else store.load(number)
-        if arrays is not None and is_sound(arrays, kinds, len(block), X.shape[1]):
+        if arrays is not None and holds_columns(arrays, kinds, len(block), X.shape[1]):
             yield number, arrays
         else:
             todo.append(number)
@@ -123,29 +124,3 @@ def solved_blocks(
             yield number, arrays
             done += len(blocks[number])
             run.report("training", done, total)
-
-
-def is_sound(arrays: Arrays, kinds: Mapping[str, type], size: int, n_features: int) -> bool:
-    """Whether arrays that were read are the block of `size` problems that they claim to be.
-
-    `kinds` are the types of features, values and ends, and of the arrays with an entry a problem.
-
-    Examples
-    --------
-    >>> block = {"features": np.array([0, 2]), "values": np.ones(2), "ends": np.array([0, 1, 2])}
-    >>> is_sound(block, WEIGHTS, 2, 2), is_sound(block, WEIGHTS, 2, 1)
-    (True, False)
-    """
-    if set(arrays) != set(kinds):
-        return False
-    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
-        return False
-    ends, features = arrays["ends"], arrays["features"]
-    return bool(
-        all(len(arrays[name]) == size for name in kinds if name not in WEIGHTS)
-        and len(ends) == size + 1
-        and ends[0] == 0
-        and (np.diff(ends) >= 0).all()
-        and len(features) == len(arrays["values"]) == ends[-1]
-        and ((features >= 0) & (features <= n_features)).all()
-    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from longtail._run import Run
 from longtail._sparse import scatter_columns
-from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.checkpoint import Checkpoint, fingerprint, holds_columns
 from longtail.engine.direct import direct_bytes, few_and_dense, solve_direct
 from longtail.engine.dual import dual_bytes, solve_dual
 from longtail.engine.executor import run_threads
@@ -186,9 +186,10 @@ def fit_linear(
     store = None
     if run.checkpoint is not None:
         store = Checkpoint(run.checkpoint, _identity(task, chosen, prune, np.dtype(dtype), size))
-        for number in range(len(blocks)):
+        kinds = {"features": np.int32, "values": dtype, "ends": np.int64, **REPORT}
+        for number, block in enumerate(blocks):
             found = store.load(number)
-            if found is not None and _is_sound(found, len(blocks[number]), task, dtype):
+            if found is not None and holds_columns(found, kinds, len(block), task.n_features):
                 results[number] = found
     what = "training"
     finished = sum(len(blocks[number]) for number in results)
@@ -296,25 +297,6 @@ def _packed(
             for name, kind in REPORT.items()
         },
     }
-
-
-def _is_sound(block: dict[str, NDArray[Any]], size: int, task: LinearTask, dtype: Any) -> bool:
-    """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    kinds = {"features": np.int32, "values": dtype, "ends": np.int64, **REPORT}
-    if set(block) != set(kinds):
-        return False
-    if any(block[name].dtype != kind or block[name].ndim != 1 for name, kind in kinds.items()):
-        return False
-    ends, features = block["ends"], block["features"]
-    return bool(
-        all(len(block[name]) == size for name in REPORT)
-        and len(ends) == size + 1
-        and ends[0] == 0
-        and (np.diff(ends) >= 0).all()
-        and len(features) == len(block["values"]) == ends[-1]
-        and (features >= 0).all()
-        and (features <= task.n_features).all()
-    )
 
 
 def _assembled(blocks: list[dict[str, NDArray[Any]]], task: LinearTask, dtype: Any) -> LinearFit:
