@@ -23,6 +23,8 @@ _VARIANTS = (
     "DBPC two-layer decoder",
     "DBPC PCA start",
     "DBPC PCA start fixed codes",
+    "DBPC 4096 units",
+    "DBPC 4096 units fixed codes",
 )
 _METHODS = {
     "DBPC": "dbpc",
@@ -82,6 +84,7 @@ def _folded(place: Path, seed: int) -> tuple[Dataset, Dataset, dict[str, float]]
 
 def _settings(**own: Any) -> dict[str, dict[str, Any]]:
     held_out = {"validation": 0.1, "n_neighbors": None, "threshold": None}
+    wide = {**own, "hidden": 4096, "learning_rate": 2e-3}
     return {
         "DBPC": own,
         "BR": {"C": 10.0},
@@ -91,6 +94,8 @@ def _settings(**own: Any) -> dict[str, dict[str, Any]]:
         "DBPC two-layer decoder": {**own, "decoder": "layers", "mu": 0.1, "tau": 1.0},
         "DBPC PCA start": {**own, "start": "pca"},
         "DBPC PCA start fixed codes": {**own, "start": "pca", "learning": "fixed-codes"},
+        "DBPC 4096 units": wide,
+        "DBPC 4096 units fixed codes": {**wide, "learning": "fixed-codes"},
     }
 
 
@@ -143,6 +148,8 @@ PAPER = Paper(
                 "DBPC two-layer decoder",
                 "DBPC PCA start",
                 "DBPC PCA start fixed codes",
+                "DBPC 4096 units",
+                "DBPC 4096 units fixed codes",
             ),
             n_bits=1024,
             ratio=1.0,
