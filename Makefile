@@ -9,7 +9,7 @@ PEERS := benchmarks/peers
 PEER_ENVIRONMENTS := omikuji napkinxc pecos sklearn
 OLDEST := .venv-oldest
 WHEEL := .venv-wheel
-PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores)
+PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tail choosing-strength)
 
 .PHONY: demo test coverage test-oldest test-wheel lint docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
@@ -100,11 +100,13 @@ test-wheel: wheel
 	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check dist/longtail-*.whl
 	$(WHEEL)/bin/python tests/try_wheel.py
 
-# The contract, the readers, the store and the tables with the oldest versions that are allowed. There
-# is no torch in it, so dbpc is left out.
+# The contract, the readers, the store, the tables and what the extras bring, with the oldest versions
+# that are allowed. There is no torch in it, so dbpc is left out.
 test-oldest: $(OLDEST)/.installed
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -k "not dbpc" \
-	tests/test_contract.py tests/test_tagger.py tests/test_tail.py tests/store tests/labels tests/data $(ARGS)
+	tests/test_contract.py tests/test_tagger.py tests/test_tail.py tests/store tests/labels tests/data \
+	tests/neighbors tests/prototypes/test_hamming.py tests/mixtures/test_boosting.py \
+	tests/mixtures/test_boosting_store.py $(ARGS)
 	$(OLDEST)/bin/longtail train --help >/dev/null
 
 $(BIN)/python:
@@ -123,7 +125,7 @@ $(OLDEST)/.installed: pyproject.toml oldest.txt
 	$(PYTHON) -c 'import sys; sys.exit("the oldest versions need Python 3.11; set PYTHON=python3.11" if sys.version_info[:2] != (3, 11) else 0)'
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint oldest.txt \
-	--editable ".[report]" "pytest>=8.0" "hypothesis>=6.100" "pandas>=2.1,<2.2"
+	--editable ".[boost,neighbors,report]" "pytest>=8.0" "hypothesis>=6.100" "pandas>=2.1,<2.2"
 	touch $@
 
 # Each peer where its own dependencies can be met; what is in alone-PEER.txt is installed without its

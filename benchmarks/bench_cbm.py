@@ -59,7 +59,7 @@ from peers.bars import Bars
 
 REPEATS = 3
 SIZES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 45)
-CHOICE = {"sizes": (5, 10, 20, 30), "Cs": (0.1, 1.0, 10.0)}
+CHOICE = {"numbers_of_components": (5, 10, 20, 30), "Cs": (0.1, 1.0, 10.0)}
 
 
 def decoder(bars: Bars) -> None:
@@ -220,9 +220,10 @@ def choice() -> None:
     train, test = opened("scene")
     model = ConditionalBernoulliMixtureCV(**CHOICE, n_jobs=2).fit(train.X, train.Y)
     with pl.Config(tbl_rows=-1):
-        print(model.cv_table())
+        print(model.choice_table())
     figures = set_figures(test.Y, model.predict(test.X))
-    print(f"  scene: K = {model.size_}, C = {model.C_:g}: {figures} on the test part")
+    chosen = f"K = {model.chosen_n_components_}, C = {model.C_:g}"
+    print(f"  scene: {chosen}: {figures} on the test part")
 
 
 def main() -> None:

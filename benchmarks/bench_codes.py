@@ -189,7 +189,7 @@ def largest_code(size: int, Y: sp.csr_array) -> dict[str, int]:
     curve = choose_clusters(Y, size).curve.filter(pl.col("code_size") <= size)
     curve = curve.filter(pl.col("uhl") <= pl.col("uhl").min() + 1e-12)
     row = curve.sort("code_size", "n_hubs").row(-1, named=True)
-    return {"n_hubs": row["n_hubs"], "max_cluster_size": row["max_size"]}
+    return {"n_hubs": row["n_hubs"], "max_cluster_size": row["max_cluster_size"]}
 
 
 def sensing(size: int, train: Part, held_out: Part) -> Trained:

@@ -75,15 +75,15 @@ def made_up_labels(n_labels: int, seed: int = 0) -> sp.csr_array:
     return sp.csr_array(Y[:, shuffled])
 
 
-def measured(n_labels: int, max_size: int, n_hubs: int) -> dict[str, float]:
+def measured(n_labels: int, max_cluster_size: int, n_hubs: int) -> dict[str, float]:
     """One row of the table."""
     small = made_up_labels(200)
-    unrecoverable_loss(small, cluster_labels(small, max_size=5))  # compiled
+    unrecoverable_loss(small, cluster_labels(small, max_cluster_size=5))  # compiled
     Y = made_up_labels(n_labels)
     assert (label_counts(Y) > 0).all()
 
     began = time.perf_counter()
-    clusters = cluster_labels(Y, n_hubs=n_hubs, max_size=max_size)
+    clusters = cluster_labels(Y, n_hubs=n_hubs, max_cluster_size=max_cluster_size)
     clustered = time.perf_counter()
     code = robust_code(clusters)
     encode(Y, code)
@@ -110,7 +110,7 @@ def searched(n_labels: int, share: float) -> str:
     lost = 100 * choice.uhl * Y.shape[0] * Y.shape[1] / Y.nnz
     return (
         f"{n_labels:>7,}{round(share * n_labels):>9,}{seconds:>9.0f}{peak:>9.2f}"
-        f"{len(choice.curve):>10}{choice.n_hubs:>7}{choice.max_size:>10}{choice.code_size:>7,}"
+        f"{len(choice.curve):>10}{choice.n_hubs:>7}{choice.max_cluster_size:>10}{choice.code_size:>7,}"
         f"{lost:>8.2f}"
     )
 
@@ -118,14 +118,14 @@ def searched(n_labels: int, share: float) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--labels", default="1000,10000,100000", help="numbers, by commas")
-    options.add_argument("--max-size", type=int, default=50, help="labels of a cluster at most")
+    options.add_argument("--max-cluster-size", type=int, default=50, help="labels of a cluster")
     options.add_argument("--hubs", type=int, default=2 * HUBS, help="labels set aside")
     options.add_argument("--share", type=float, default=0.1, help="code size to search for")
     given = options.parse_args()
     print("  ".join(COLUMNS))
     for n_labels in map(int, given.labels.split(",")):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            row = alone.submit(measured, n_labels, given.max_size, given.hubs).result()
+            row = alone.submit(measured, n_labels, given.max_cluster_size, given.hubs).result()
         cells = (
             (f"{value:,}" if isinstance(value, int) else f"{value:.3g}").rjust(len(name))
             for name, value in row.items()

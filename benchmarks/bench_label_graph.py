@@ -113,14 +113,14 @@ def measured(method: Method, problem: Problem) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = [
-                evaluate(inner.Y_test, scores=scores)["nDCG@5"]
+                evaluate(inner.Y_test, Y_score=scores)["nDCG@5"]
                 for scores in method.top(inner, settings)
             ]
         chosen = settings[int(np.argmax(found))]
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", ConvergenceWarning)
         (scores,) = method.top(problem, [chosen])
-    result = evaluate(problem.Y_test, scores=scores, propensities=propensities(problem.Y))
+    result = evaluate(problem.Y_test, Y_score=scores, propensities=propensities(problem.Y))
     return {name: 100 * result[name] for name in COLUMNS} | {
         "setting": chosen,
         "converged": not any(issubclass(w.category, ConvergenceWarning) for w in heard),

@@ -44,7 +44,7 @@ def eurlex(share: float, repeats: int) -> None:
     seconds, model = timed(lambda: DiSMEC(n_jobs=2).fit(X, Y), repeats)
     predict_seconds, top = timed(lambda: model.predict_topk(X_test, 5), 3)
     found = evaluate(
-        Y_test, scores=top, propensities=propensities(Y, propensity_constants="eurlex-4k")
+        Y_test, Y_score=top, propensities=propensities(Y, propensity_constants="eurlex-4k")
     )
     size = sum(part.nbytes for part in (model.weights_.data, model.weights_.indices)) / 1e6
 
@@ -95,7 +95,7 @@ def bibtex(repeats: int) -> None:
         seconds, _ = timed(lambda model=model, X=X, Y=Y: model.fit(X, Y), repeats)
         found = evaluate(
             Y_test,
-            scores=model.predict_topk(X_test, 5),
+            Y_score=model.predict_topk(X_test, 5),
             propensities=propensities(Y, propensity_constants="bibtex"),
         )
         kept = 100 * model.weights_.nnz / np.prod(model.weights_.shape)

@@ -2,7 +2,7 @@
 
     make bench-pairs
     python benchmarks/bench_pairs.py --only speed
-    python benchmarks/bench_pairs.py --only strengths --classes 1000,3000
+    python benchmarks/bench_pairs.py --only other-C --classes 1000,3000
 
 The paper's table and curves are done by `longtail reproduce mrb`. Here:
 
@@ -13,7 +13,7 @@ The paper's table and curves are done by `longtail reproduce mrb`. Here:
 - variants: mRb on 1,000 classes, mean of three samples: with and without leave-one-out, on all,
   uniform and adversarial pairs, and at several C.
 - speed: documents a second at 7,500 classes, two threads, top 5, best of three.
-- strengths: one-versus-all at several C beside mRb, the first sample of each number of classes;
+- other-C: one-versus-all at several C beside mRb, the first sample of each number of classes;
   takes long, so only if it is asked for.
 """
 
@@ -126,7 +126,7 @@ def variants(jobs: int) -> None:
         _line(name, *np.mean(found, axis=0))
 
 
-def strengths(sizes: list[int], Cs: list[float], jobs: int) -> None:
+def other_c(sizes: list[int], Cs: list[float], jobs: int) -> None:
     paper = find_paper("mrb")
     for size in sizes:
         problem = open_trial(paper, paper.trial(f"WordNet-{size}"), DATA, n_seeds=1).problem
@@ -152,9 +152,9 @@ def speed(bars: Bars) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--only", default="growth,bias,variants,speed")
-    options.add_argument("--classes", default="1000,3000,7500", help="of strengths")
-    options.add_argument("--strengths", default="0.1,1,10,100", help="values of C, of strengths")
-    options.add_argument("--n-jobs", type=int, default=2, help="of variants and strengths")
+    options.add_argument("--classes", default="1000,3000,7500", help="of other-C")
+    options.add_argument("--Cs", default="0.1,1,10,100", help="of other-C")
+    options.add_argument("--n-jobs", type=int, default=2, help="of variants and other-C")
     given = options.parse_args()
     chosen = given.only.split(",")
     data_folder()
@@ -167,9 +167,9 @@ def main() -> None:
         variants(given.n_jobs)
     if "speed" in chosen:
         speed(bars)
-    if "strengths" in chosen:
-        sizes, Cs = given.classes.split(","), given.strengths.split(",")
-        strengths(list(map(int, sizes)), list(map(float, Cs)), given.n_jobs)
+    if "other-C" in chosen:
+        sizes, Cs = given.classes.split(","), given.Cs.split(",")
+        other_c(list(map(int, sizes)), list(map(float, Cs)), given.n_jobs)
     print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
 
 

@@ -89,7 +89,7 @@ def measure(problem: Problem, results: Results, given: argparse.Namespace) -> li
                     print(f"  {row.reason}", file=sys.stderr, flush=True)
                 else:
                     top = as_scores(labels, problem.Y.shape[1])
-                    found = evaluate(problem.Y_test, scores=top, propensities=p)
+                    found = evaluate(problem.Y_test, Y_score=top, propensities=p)
                     metrics = {metric: float(found[metric]) for metric in METRICS}
                     row.turns.append({**figures, "metrics": metrics})
                 results.save()

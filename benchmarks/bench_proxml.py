@@ -78,7 +78,7 @@ def spread_labels(Y: sp.csr_array, n: int) -> tuple[NDArray[np.int64], int]:
 def accuracy(problem: Problem, model: ProXML, tail: float = 0.0) -> dict[str, float]:
     """P and PSP of the test part, in percent, printed too."""
     top = model.predict_topk(problem.X_test, 5, tail=tail)
-    scores = evaluate(problem.Y_test, scores=top, propensities=propensities(problem.Y))
+    scores = evaluate(problem.Y_test, Y_score=top, propensities=propensities(problem.Y))
     metrics = {name: 100 * scores[name] for name in COLUMNS}
     print("  " + "".join(f"{name} {value:.2f}  " for name, value in metrics.items()))
     return metrics

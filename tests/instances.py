@@ -14,7 +14,7 @@ from longtail.methods import methods
 SETTINGS: dict[str, dict[str, Any]] = {
     "cbm": {"n_components": 3, "n_starts": 2, "max_rounds": 5},
     "cbm-cv": {
-        "sizes": (1, 3),
+        "numbers_of_components": (2, 3),
         "Cs": (0.1, 1.0),
         "folds": 2,
         "n_starts": 2,

@@ -2,7 +2,8 @@
 
 A `console` block holds commands, each after a `$`, and what they print. A `python` block may be
 followed by a `text` block with what it prints. A block with a title is a file of that name. What
-sets up an environment (`pip`, `make`, ...) is not run. A comment `<!-- fresh environment -->`
+sets up an environment (`pip`, `make`, ...) is not run, nor is Python that reads benchmark sets from
+the folder `LONGTAIL_DATA`. A comment `<!-- fresh environment -->`
 begins a task of its own, with nothing of what stands before it, one that says
 `<!-- fresh environment, report -->` a task that needs an extra. A page without them is one task.
 
@@ -31,6 +32,8 @@ from typing import Any
 WIDTH = 100
 SETTING_UP = ("pip ", "make ", "python3 -m venv ", ". ")
 """How commands begin that make or fill an environment."""
+BENCHMARK_SETS = 'os.environ["LONGTAIL_DATA"]'
+"""What Python has in it that would take a download, and mostly minutes."""
 _TASK = re.compile(r"^(?=<!-- fresh environment)", flags=re.M)
 _EXTRAS = re.compile(r"<!-- fresh environment, (.*?) -->")
 _BLOCKS = re.compile(
@@ -56,6 +59,12 @@ def tasks(page: str) -> list[str]:
     """What is run by itself: the parts that begin with the comment, or else the whole page."""
     before, *parts = _TASK.split(page)
     return parts or [before]
+
+
+def python_blocks(page: str) -> list[str]:
+    """The Python of a page, in order, without what needs benchmark sets."""
+    blocks = (block["python"] for block in _BLOCKS.finditer(page))
+    return [code for code in blocks if code is not None and BENCHMARK_SETS not in code]
 
 
 def versions() -> str:
@@ -117,7 +126,7 @@ def steps(task: str, folder: Path) -> Iterator[tuple[re.Match[str], list[Step]]]
                         for command, expected in commands
                     ],
                 )
-        else:
+        elif BENCHMARK_SETS not in block["python"]:
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 exec(compile(block["python"], "<page>", "exec"), space)

@@ -15,10 +15,13 @@ from joblib.externals.loky import get_reusable_executor
 import longtail.methods
 from longtail.comparison.memory import PeakMemory
 from longtail.data import make_longtail
+from longtail.joint._conditionals import Task
 
 longtail.methods.methods()  # imports every method before the fork
 
 N, D, L = 4000, 4000, 20_000
+
+SOLVED, MADE_UP = 100, (80, 20)
 
 
 @cache
@@ -44,12 +47,33 @@ def peaks(method: str, settings: dict[str, Any]) -> dict[str, float]:
     return found
 
 
+def _thin_out() -> None:
+    """Of the regressions of chains and networks, which take milliseconds each, solve one in a
+    hundred; the others get weights that are made up, of 80 features and 20 labels."""
+    solve = Task.solve
+
+    def thinned(task: Task, label: int) -> dict[str, Any]:
+        if label % SOLVED == 0:
+            return solve(task, label)
+        rng, bias = np.random.default_rng(label), sum(task.X.shape[1:] + task.Y.shape[1:])
+        features = rng.choice(task.X.shape[1], MADE_UP[0], replace=False)
+        others = task.X.shape[1] + task.seen(label)[: MADE_UP[1]]
+        rows = np.concatenate([np.sort(features), others, [bias]]).astype(np.int32)
+        values = np.append(rng.normal(0, 0.01, len(rows) - 1), -5.0).astype(np.float32)
+        return {
+            "features": rows, "values": values, "gap": 0.0, "iterations": 1, "converged": True,
+        }  # fmt: skip
+
+    Task.solve = thinned
+
+
 def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
     estimator = longtail.methods.find_method(method).estimator
     small = make_longtail(200, 300, 500, random_state=0)
     model = estimator(**settings).fit(small.X, small.Y)  # kernels compiled, libraries loaded
     model.predict(small.X), model.predict_topk(small.X, 5)
     data = problem()
+    _thin_out()
     with PeakMemory() as training:
         model = estimator(n_jobs=2, **settings).fit(data.X, data.Y)
     with PeakMemory() as predicting:

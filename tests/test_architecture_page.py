@@ -17,11 +17,10 @@ import longtail
 from tests import test_contract
 from tests.cli.files import write_features
 from tests.conftest import ROOT
+from tests.pages import python_blocks
 from tests.test_contract import names_of
 
-CODE = re.search(
-    r"```python\n(.*?)```", (ROOT / "docs" / "architecture.md").read_text(), flags=re.S
-).group(1)
+(CODE,) = python_blocks((ROOT / "docs" / "architecture.md").read_text("utf-8"))
 PLACE = re.match(r"# src/longtail/(\w+)/(\w+)\.py\n", CODE).groups()
 MODULE = "example_of_the_page"
 

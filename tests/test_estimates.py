@@ -68,6 +68,8 @@ USUAL = (2000, 3000, 300)
 MEASURED = {  # few rounds, since the first one needs as much memory as the last
     "br": ({"max_iter": 2}, (4000, 40_000, 200)),
     "cbm": ({"max_rounds": 1, "n_components": 5}, USUAL),
+    "cc": ({"prune": 0.0, "tol": 0.5, "max_iter": 1}, (1000, 5000, 700)),
+    "cdn": ({"prune": 0.0, "tol": 0.5, "max_iter": 1}, (1500, 1000, 1000)),
     "dbpc": ({"max_rounds": 1}, USUAL),
     "ova": ({"max_iter": 2}, (4000, 8000, 1500)),
     "plst": ({}, USUAL),

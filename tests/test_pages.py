@@ -12,7 +12,7 @@ from longtail import load
 from tests.conftest import ROOT
 from tests.pages import steps, tasks, versions, versions_of
 
-PAGES = ("getting-started", "tutorial", "walkthroughs", "scores")
+PAGES = ("getting-started", "tutorial", "walkthroughs", "scores", "tail", "choosing-strength")
 TASKS = [
     pytest.param(page, number, id=f"{page}-{number}")
     for page in PAGES

@@ -15,7 +15,11 @@ import pytest
 
 import longtail
 from longtail.cli._docstrings import parameter_docs
+from longtail.codes import RobustBloom
 from longtail.comparison import Limits
+from longtail.data import make_longtail, make_mixture, train_test_split
+from longtail.errors import ParameterError
+from longtail.explanation import Explanation
 from longtail.methods import methods
 from tests.conftest import ROOT
 
@@ -35,6 +39,13 @@ SYNONYMS = {
     "propensity_constants": {"constants", "a", "b"},
     "code_size": {"n_codes", "n_projections", "code_length"},
     "threshold": {"cutoff", "cut", "min_score"},
+    "k": {"top", "topk", "top_k", "n_top", "n_best", "ranks"},
+    "decoding": {"way"},
+    "target": {"measure"},
+    "max_cluster_size": {"max_size"},
+    "numbers_of_components": {"sizes", "n_components_list"},
+    "Y_score": {"scores", "y_score"},
+    "Y_pred": {"predicted", "y_pred"},
 }
 """The word of this library -> words that others have for the same."""
 
@@ -86,11 +97,6 @@ def test_every_constructor_stands_on_the_page():
         assert shown in re.sub(r"\n {4,}", " ", PAGE), shown
 
 
-def test_the_example_of_the_page_runs():
-    code = re.search(r"```python\n(.*?)```", PAGE, flags=re.S).group(1)
-    exec(compile(code, "signatures.md", "exec"), {})
-
-
 def test_options_of_the_command_line_have_the_names_of_parameters():
     used = set()
     for path in (ROOT / "src" / "longtail" / "cli").glob("*.py"):
@@ -136,6 +142,39 @@ def test_there_is_one_word_for_one_thing(word):
     assert not used & SYNONYMS[word]
 
 
+def test_what_was_learned_is_named_after_the_parameter():
+    """`C_` and `Cs_` are of the methods with a C, `strength_` and `strengths_` of those with it."""
+    seen = set()
+    for name, method in methods().items():
+        learned = {
+            word for base in method.estimator.__mro__ for word in inspect.get_annotations(base)
+        }
+        for parameter in ("C", "strength"):
+            found = learned & {f"{parameter}_", f"{parameter}s_"}
+            seen |= found
+            given = {parameter, f"{parameter}s"} & set(method.parameters)
+            assert not found or given, (name, found)
+    assert seen >= {"C_", "Cs_", "strength_"}
+
+
+def explanations(of=Explanation):
+    for kind in of.__subclasses__():
+        yield kind
+        yield from explanations(kind)
+
+
+def test_tables_of_explanations_are_called_tables_and_listed():
+    methods()  # has all classes imported
+    listed = set(re.findall(r"`(\w+)\(\)`", (ROOT / "docs" / "classifiers.md").read_text()))
+    seen = set()
+    for kind in [Explanation, *explanations()]:
+        for name, what in vars(kind).items():
+            if inspect.isfunction(what) and what.__annotations__.get("return") == "pl.DataFrame":
+                assert re.fullmatch(r"([a-z]+_)?table", name), (kind, name)
+                seen.add(name)
+    assert {"table", "path_table", "word_table"} <= seen <= listed
+
+
 def public_names():
     """(package, name, what it is) of all that a package of the library offers."""
     for found in (None, *pkgutil.iter_modules(longtail.__path__)):
@@ -148,7 +187,9 @@ def public_names():
 
 def test_public_functions_speak_the_same_language():
     """`k` is the length of a ranking, so only what looks for neighbours may not have it."""
-    words = ("n_jobs", "random_state", "tol", "memory_limit", "time_limit", "propensity_constants")
+    words = (
+        "n_jobs", "random_state", "tol", "memory_limit", "time_limit", "propensity_constants", "k",
+    )  # fmt: skip
     strange = set().union(*(SYNONYMS[word] for word in words))
     seen = set()
     for module, name, public in public_names():
@@ -158,10 +199,51 @@ def test_public_functions_speak_the_same_language():
         seen |= given
         drawn = {"seed"} if module == "longtail.published" else set()  # a paper's trial by number
         assert not given & strange - drawn, (module, name)
+        if module != "longtail.report":  # which draws any measure, and the sizes of any sets
+            others = ("decoding", "target", "max_cluster_size", "numbers_of_components")
+            assert not given & set().union(*map(SYNONYMS.get, others)), (module, name)
+        if "Y_true" in given:
+            assert not given & (SYNONYMS["Y_score"] | SYNONYMS["Y_pred"]), (module, name)
         if module in ("longtail.neighbors", "longtail.prototypes"):
             assert not given & SYNONYMS["n_neighbors"], (module, name)
     assert set(words) - {"time_limit", "memory_limit"} <= seen
+    assert {"decoding", "target", "max_cluster_size", "Y_score", "Y_pred"} <= seen
     assert set(inspect.signature(Limits).parameters) == {"time_limit", "memory_limit"}
+
+
+def test_a_random_state_is_never_left_to_chance():
+    seen = set()
+    for module, name, public in public_names():
+        inside = inspect.getmembers(public, inspect.isfunction) if inspect.isclass(public) else ()
+        for within, function in [("", public), *inside]:
+            if inspect.isroutine(function) or inspect.isclass(function):
+                given = inspect.signature(function).parameters.get("random_state")
+                if given is not None and given.default is not given.empty:
+                    seen.add(f"{name}.{within}".rstrip("."))
+                    assert given.default == 0, (module, name, within)
+    assert {"make_longtail", "make_mixture", "train_test_split", "Dataset.split"} <= seen
+
+
+@pytest.mark.parametrize("wrong", [None, True, -1, 0.5, "0"])
+def test_every_random_state_is_refused_in_one_sentence(wrong):
+    data = make_longtail(60, 40, 10)
+    for call in (
+        lambda: make_longtail(60, 40, 10, random_state=wrong),
+        lambda: make_mixture(20, random_state=wrong),
+        lambda: train_test_split(data, random_state=wrong),
+        lambda: data.split(random_state=wrong),
+        lambda: RobustBloom(random_state=wrong).fit(data.X, data.Y),
+    ):
+        with pytest.raises(ParameterError, match="random_state must be a whole number from 0"):
+            call()
+
+
+def test_whole_numbers_are_refused_in_one_place():
+    sources = (ROOT / "src" / "longtail").rglob("*.py")
+    said = [
+        path.name for path in sources if "must be a whole number of at least" in path.read_text()
+    ]
+    assert said == ["_checks.py"]
 
 
 def test_a_public_name_is_one_thing():
@@ -170,11 +252,11 @@ def test_a_public_name_is_one_thing():
         meanings[name][id(public)] = module
     twice = {name: set(found.values()) for name, found in meanings.items() if len(found) > 1}
     assert twice.pop("load") >= {"longtail.data"}  # data there, models everywhere else
-    assert set(twice) <= {"Choice", "Scorer"}, twice
+    assert not twice, twice
 
 
-NOT_USE = {"__init__", "_check_parameters", "_estimate", "_estimate_of", "_needed"}
-"""Functions that store a parameter, check it, or say what it will cost."""
+NOT_USE = re.compile(r"_check_\w+|_estimate|_estimate_of|_needed|_identity")
+"""Functions that check a parameter, say what it will cost, or name a checkpoint by it."""
 
 
 def names_read(cls):
@@ -187,26 +269,45 @@ def names_read(cls):
         tree = ast.parse(inspect.getsource(sys.modules[base.__module__]))
         own = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == base.__name__)
         for function in own.body:
-            if not isinstance(function, ast.FunctionDef):
+            if not isinstance(function, ast.FunctionDef) or function.name == "__init__":
                 continue
-            if function.name in NOT_USE:
-                continue
-            read |= {word for thing, word in _reads(function) if thing == "self"}
-            hands_on |= "Settings(**self.get_params" in ast.unparse(function)
+            if not NOT_USE.fullmatch(function.name):
+                read |= _reads(function, "self")
+                hands_on |= "Settings(**self.get_params" in ast.unparse(function)
     if hands_on:
-        folder = Path(inspect.getfile(cls)).parent
-        for path in folder.glob("*.py"):
-            read |= {
-                word for thing, word in _reads(ast.parse(path.read_text())) if thing == "settings"
-            }
+        for path in Path(inspect.getfile(cls)).parent.glob("*.py"):
+            read |= _settings_read(ast.parse(path.read_text()))
     return read
 
 
-def _reads(tree):
+def _settings_read(tree):
+    """What functions read of a `settings` that they take as `Settings`, or as their object's."""
+    found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            thing = ast.unparse(node.value)
-            yield ("settings" if thing.endswith("settings") else thing), node.attr
+        if not isinstance(node, ast.FunctionDef) or NOT_USE.fullmatch(node.name):
+            continue
+        taken = {word.arg for word in node.args.args if _is_settings(word.annotation)}
+        for part in ast.walk(node):  # settings = self.settings, also as one of several
+            if isinstance(part, ast.Assign) and "self.settings" in ast.unparse(part.value):
+                taken |= {"settings"}
+        for thing in ("self.settings", *taken):
+            found |= _reads(node, thing)
+    return found
+
+
+def _is_settings(annotation):
+    return isinstance(annotation, ast.Name) and annotation.id == "Settings"
+
+
+def _reads(tree, thing):
+    """The attributes of a thing that are read."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node.value) == thing
+    }
 
 
 def test_no_parameter_is_idle():

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 
 import longtail
-from longtail import BinaryRelevance, Tagger
+from longtail import BinaryRelevance, DiSMEC, Tagger
 from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError, ParameterError
 
 TEXTS = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
 LABELS = [["sea"], ["winter"], ["sea", "fun"], ["winter"]]
+CLASSES = ["sea", "winter", "sea", "winter"]
 X = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
 
@@ -112,3 +116,52 @@ def test_feature_names(tmp_path):
         Tagger().fit(X, LABELS, feature_names=["sand", "snow"])
     with pytest.raises(InputError, match="texts bring their own"):
         Tagger().fit(TEXTS, LABELS, feature_names=["sand"])
+
+
+class TestRefusals:
+    def test_a_failed_fit_leaves_the_old_model(self):
+        tagger = Tagger(classifier=DiSMEC()).fit(TEXTS, CLASSES)
+        before = tagger.predict_topk(TEXTS).toarray()
+        tagger.classifier.C = -1.0
+        with pytest.raises(ParameterError, match="C must"):
+            tagger.fit(["quite", "another", "vocabulary"], ["a", "b", "a"])
+        np.testing.assert_array_equal(tagger.predict_topk(TEXTS).toarray(), before)
+
+    @pytest.mark.parametrize(
+        ("parts", "says"),
+        [
+            ({"classifier": "dismec"}, "classifier must be a classifier of longtail"),
+            ({"classifier": DiSMEC}, "classifier must be a classifier of longtail"),
+            ({"classifier": LogisticRegression()}, "classifier must be a classifier of longtail"),
+            ({"features": "tfidf"}, "features must be TextFeatures"),
+            ({"features": TfidfVectorizer()}, "features must be TextFeatures"),
+        ],
+        ids=repr,
+    )
+    def test_parts_of_another_kind_are_refused_before_any_work(self, parts, says):
+        with pytest.raises(ParameterError, match=says):
+            Tagger(**parts).fit(TEXTS, CLASSES)
+        with pytest.raises(ParameterError, match=says):
+            Tagger(**parts).estimate(TEXTS, CLASSES)
+
+    def test_parameters_of_a_part_that_is_not_there(self):
+        with pytest.raises(ParameterError, match="while classifier is None"):
+            Tagger().set_params(classifier__C=2.0)
+        tagger = Tagger().set_params(classifier=DiSMEC(), classifier__C=2.0)
+        assert tagger.classifier.C == 2.0
+
+    def test_texts_that_are_missing_are_named(self):
+        for place in range(2):
+            texts = [None if i == place else text for i, text in enumerate(TEXTS)]
+            with pytest.raises(InputError, match=f"Text {place} is missing"):
+                Tagger().fit(texts, CLASSES)
+        with pytest.raises(InputError, match="Text 0"):
+            Tagger().fit(TEXTS, CLASSES).predict([None])
+        with pytest.raises(InputError, match="Text 0"):
+            Tagger().fit([1, 2, 3, 4], CLASSES)
+
+    def test_a_table_of_texts_is_no_matrix(self):
+        table = pd.DataFrame({"text": TEXTS})
+        with pytest.raises(InputError, match="one column"):
+            Tagger().fit(table, CLASSES)
+        assert Tagger().fit(table["text"], CLASSES).predict(["snow"]).tolist() == ["winter"]

@@ -132,7 +132,10 @@ def test_choice_is_the_best_pair():
     neighbours = np.argsort(rng.random((15, 40)), axis=1)[:, :10]
     sizes = (1, 5, 10)
     choice = choose_voting(
-        lambda k: vote_in_parts(labels, neighbours[:, :k]), truth, sizes=sizes, threshold=None
+        lambda k: vote_in_parts(labels, neighbours[:, :k]),
+        truth,
+        numbers_of_neighbors=sizes,
+        threshold=None,
     )
     table = np.array(
         [

@@ -33,11 +33,13 @@ def check_limit(**values: Any) -> None:
             )
 
 
-def check_count(**values: Any) -> None:
-    """Refuse parameters that are not whole numbers from 1 on."""
+def check_count(*, least: int = 1, **values: Any) -> None:
+    """Refuse parameters that are not whole numbers from `least` on."""
     for name, value in values.items():
-        if not is_count(value):
-            raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}.")
+        if not is_count(value, least):
+            raise ParameterError(
+                f"{name} must be a whole number of at least {least}, not {value!r}."
+            )
 
 
 def check_share(**values: Any) -> None:
@@ -54,6 +56,16 @@ def check_flag(**values: Any) -> None:
             raise ParameterError(f"{name} must be True or False, not {value!r}.")
 
 
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse a number of threads that is neither None nor a whole number other than 0."""
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)
+    ):
+        raise ParameterError(f"n_jobs must be a whole number or None, not {n_jobs!r}.")
+    if n_jobs == 0:
+        raise ParameterError("n_jobs must not be 0; use 1 for one thread or -1 for all cores.")
+
+
 def check_seed(random_state: Any) -> None:
     """Refuse a seed that is not a whole number from 0 to 2³² - 1."""
     if (
@@ -66,9 +78,18 @@ def check_seed(random_state: Any) -> None:
         )
 
 
-def is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 1 on."""
-    return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= 1)
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """The generator of a seed; a RandomState goes on from where it stands."""
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    check_seed(random_state)
+    return np.random.RandomState(random_state)
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Whether a value is a whole number from `least` on; True and False are none."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= least)
 
 
 def is_number(value: Any) -> bool:

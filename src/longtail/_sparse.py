@@ -37,6 +37,34 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     return out
 
 
+def stacked(parts: list[sp.csr_array]) -> sp.csr_array:
+    """Matrices one below the other; one alone is not copied.
+
+    The list is emptied: each is let go once it is copied, so that there is little more than one
+    copy of all at any time.
+
+    Examples
+    --------
+    >>> stacked([sp.csr_array([[0, 2]]), sp.csr_array([[1, 0]])]).toarray().tolist()
+    [[0, 2], [1, 0]]
+    """
+    if len(parts) == 1:
+        return parts.pop()
+    nnz, width = sum(part.nnz for part in parts), parts[0].shape[1]
+    kind = np.int32 if max(nnz, width) < 2**31 else np.int64
+    data = np.empty(nnz, dtype=np.result_type(*(part.dtype for part in parts)))
+    indices = np.empty(nnz, dtype=kind)
+    lengths = [np.zeros(1, dtype=kind), *(np.diff(part.indptr) for part in parts)]
+    stop = nnz
+    while parts:
+        part = parts.pop()
+        start = stop - part.nnz
+        data[start:stop], indices[start:stop] = part.data, part.indices
+        stop = start
+    indptr = np.cumsum(np.concatenate(lengths), dtype=kind)
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+
+
 def for_liblinear(X: sp.csr_array) -> sp.csr_array:
     """X as liblinear reads it: double precision, 32-bit indices."""
     if X.nnz >= 2**31 or max(X.shape) >= 2**31:

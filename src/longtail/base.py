@@ -11,7 +11,6 @@ import copy
 import math
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +19,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from longtail._checks import check_count, check_jobs
+from longtail._kept import kept_for
 from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, from_ranked, ranked
 from longtail.errors import InputError, ModelError, ParameterError
@@ -29,6 +30,7 @@ from longtail.labels import (
     EncodedLabels,
     Kind,
     TailRanking,
+    columns_of,
     decode_labels,
     encode_labels,
     inverse_propensities,
@@ -36,10 +38,6 @@ from longtail.labels import (
 from longtail.stored import StoredEstimator, load
 
 __all__ = ["Explanation", "ExtremeClassifier", "StoredEstimator", "check_tail", "load", "rarity"]
-
-
-_RANKINGS: WeakKeyDictionary[Any, tuple[Any, TailRanking]] = WeakKeyDictionary()
-"""The last ranking of each classifier, which costs more to make than a point to predict."""
 
 
 class ExtremeClassifier(ClassifierMixin, StoredEstimator):
@@ -72,7 +70,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     # ---- what a method supplies -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Raise `ParameterError` for values that make no sense; before any work."""
+        """Raise `ParameterError` for values that make no sense; before any work, and on loading.
+
+        It must not matter what this machine has. `n_jobs`, where there is one, is checked already.
+        """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         """Train on checked data: X (n, D) of floats, Y (n, L) of ones."""
@@ -119,6 +120,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def check_parameters(self) -> None:
         """Refuse, with `ParameterError`, parameters that make no sense; `fit` begins with it."""
+        check_jobs(getattr(self, "n_jobs", None))
         self._check_parameters()
 
     def fit(
@@ -151,7 +153,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         self._forget()
         rows, encoded = self._encoded(X, Y, label_names)
         folder = None if checkpoint is None else Path(checkpoint)
@@ -185,7 +187,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         >>> DiSMEC().estimate(data.X, data.Y).peak_bytes < 50e6
         True
         """
-        self._check_parameters()
+        self.check_parameters()
         trial = copy.copy(self)
         trial._forget()
         rows, encoded = trial._encoded(X, Y, None)
@@ -229,8 +231,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         A label without a training point gets nothing on top, since nothing is known of it.
         """
         check_is_fitted(self)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ParameterError(f"k must be a whole number of at least 1, not {k!r}.")
+        check_count(k=k)
         ranking = self._ranking(tail, propensities)
         rows, k = self._checked(X, reset=False), min(int(k), len(self.classes_))
         return self._topk(rows, k) if ranking is None else self._topk_ranked(rows, k, ranking)
@@ -269,7 +270,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     def explain(
         self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
     ) -> Explanation:
-        """Why a label got its score for one point.
+        """Why a label got its score for one point; `Explanation` says which score that is.
 
         Parameters
         ----------
@@ -282,8 +283,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             Names of the D features; by default those seen in `fit`, or their numbers.
         """
         check_is_fitted(self)
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n must be a whole number of at least 1, not {n!r}.")
+        check_count(n=n)
         row = self._one_row(x)
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
@@ -293,7 +293,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
                 "one name a column."
             )
         best = label is None and None not in self.classes_.tolist()  # None may be a name
-        column = self._best_column(row) if best else self._column(label)
+        column = self._best_column(row) if best else int(columns_of([label], self.classes_)[0])
         return self._explain(row, column, n, np.asarray(feature_names))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -325,13 +325,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             return None
         if propensities is not None:
             return TailRanking(*self.score_scale, tail * rarity(self.label_counts_, inverse))
-        key = (tail, self.score_scale, id(self.label_counts_), self.n_points_)
-        kept = _RANKINGS.get(self)
-        if kept is None or kept[0] != key:
-            inverse = inverse_propensities(self.label_counts_, self.n_points_)
-            ranking = TailRanking(*self.score_scale, tail * rarity(self.label_counts_, inverse))
-            kept = _RANKINGS[self] = (key, ranking)
-        return kept[1]
+        counts, n_points, scale = self.label_counts_, self.n_points_, self.score_scale
+
+        def make() -> TailRanking:  # which costs more than to predict a point
+            inverse = inverse_propensities(counts, n_points)
+            return TailRanking(*scale, tail * rarity(counts, inverse))
+
+        return kept_for(self, "ranking", (tail, scale, counts, n_points), make)
 
     def _encoded(self, X: Any, Y: Any, label_names: Any) -> tuple[sp.csr_array, EncodedLabels]:
         """Training data as `_fit` takes it, refused in one sentence if it cannot be used."""
@@ -371,6 +371,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise ModelError("The labels of the model do not fit each other; it was altered.")
         if hasattr(self, "calibration_") and not _is_calibration(self.calibration_):
             raise ModelError("The model's calibration is not a scale and a shift; it was altered.")
+        try:
+            self.check_parameters()
+        except ParameterError as error:
+            raise ModelError(f"The model's parameters make no sense: {error}") from error
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
@@ -381,14 +385,6 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if best < 0:
             raise InputError("No label scores anything for this row; name the label to explain.")
         return best
-
-    def _column(self, label: Any) -> int:
-        found = np.flatnonzero(
-            np.fromiter((c == label for c in self.classes_.tolist()), dtype=bool)
-        )
-        if not len(found):
-            raise InputError(f"The model knows no label {label!r}; see its classes_.")
-        return int(found[0])
 
     def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
         """X as canonical CSR of floats, refused in one sentence if it cannot be used."""
@@ -487,6 +483,11 @@ def _plain(values: Any) -> list[Any]:
 def _one_sentence(message: str) -> str:
     """scikit-learn's complaint about X, shortened to the cause and the remedy."""
     first = message.splitlines()[0].rstrip(".:")
+    if "could not convert string to float" in first:
+        return "X holds texts; make features of them, as TextFeatures and Tagger do."
+    if first.startswith("The feature names should match"):
+        names = " ".join(message.split()[11:]).replace("Feature", "feature")
+        return f"{first}: {names}; give the columns that fit had."
     if first.startswith("Input X contains"):
         return f"{first}; replace these values first."
     if "Reshape your data" in message:

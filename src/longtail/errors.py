@@ -84,3 +84,21 @@ class DataWarning(LongtailWarning):
 
 class ConvergenceWarning(LongtailWarning):
     """Some problems hit the iteration limit before the tolerance."""
+
+
+def one_sentence(error: Exception) -> str:
+    """What went wrong, for people, where the work goes on without what failed.
+
+    Examples
+    --------
+    >>> one_sentence(InputError("There is no point; give at least one."))
+    'There is no point; give at least one.'
+    >>> one_sentence(KeyError("x"))
+    "It stopped with KeyError: 'x'"
+    """
+    if isinstance(error, MemoryError):
+        return "There was not enough memory for it; use fewer points or features."
+    text = " ".join(str(error).split())
+    if isinstance(error, LongtailError):
+        return text
+    return f"It stopped with {type(error).__name__}{f': {text}' if text else '.'}"

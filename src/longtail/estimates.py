@@ -80,12 +80,12 @@ def refuse_beyond(model: object, need: Estimate, memory_limit: float, remedy: st
     >>> refuse_beyond(Forest(), need, 4.0, "take fewer trees")
     Traceback (most recent call last):
         ...
-    longtail.errors.InputError: Forest would need some 5.0 GB for 9,999 trees, above memory_limit
+    longtail.errors.InputError: Forest would need some 5 GB for 9,999 trees, above memory_limit
     of 4 GB; take fewer trees, or raise memory_limit.
     """
     if need.peak_bytes > memory_limit * 1e9:
         raise InputError(
-            f"{type(model).__name__} would need some {need.peak_bytes / 1e9:.1f} GB for "
+            f"{type(model).__name__} would need some {size_in_words(need.peak_bytes)} for "
             f"{need.reason}, above memory_limit of {memory_limit:g} GB; {remedy}, or raise "
             "memory_limit."
         )
@@ -97,10 +97,10 @@ def size_in_words(n_bytes: float) -> str:
     Examples
     --------
     >>> [size_in_words(n) for n in (7_000, 43_210_000, 999_999_999, 1_234_000_000, 5.6e13)]
-    ['0.01 MB', '43 MB', '1 GB', '1.2 GB', '56000 GB']
+    ['7 kB', '43 MB', '1 GB', '1.2 GB', '56000 GB']
     """
     if n_bytes < 99.5e4:
-        return f"{n_bytes / 1e6:.2f} MB"
+        return f"{_two_digits(n_bytes / 1e3)} kB"
     if n_bytes < 99.5e7:
         return f"{_two_digits(n_bytes / 1e6)} MB"
     return f"{_two_digits(n_bytes / 1e9)} GB"

@@ -16,11 +16,11 @@ from scipy.special import expit, logit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_count
+from longtail._checks import check_count, check_seed
 from longtail._random_kernels import seeds_of_rows
-from longtail._sparse import from_ranked, ranked
-from longtail.engine.executor import run_threads
-from longtail.errors import ModelError, ParameterError
+from longtail._sparse import from_ranked, ranked, stacked
+from longtail.engine.executor import in_blocks
+from longtail.errors import InputError
 from longtail.probabilities import ProbabilityClassifier
 
 LARGEST = 40.0
@@ -47,11 +47,11 @@ class MarginalClassifier(ProbabilityClassifier):
     n_jobs: int | None
     _likely_sets: Callable[[sp.csr_array, int], tuple[NDArray[Any], NDArray[np.float64]]]
 
-    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
-        """The label sets (n, L) of a block whose first row has this number."""
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
+        """The label sets (n, L) of a block."""
         raise NotImplementedError
 
-    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The log-odds (n, L) of the labels of a block, finite."""
         raise NotImplementedError
 
@@ -62,15 +62,15 @@ class MarginalClassifier(ProbabilityClassifier):
     # ---- the contract ------------------------------------------------------------------------
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        return self._stacked(X, lambda x, first: sp.csr_array(self._sets_of(x, first), dtype=float))
+        return self._stacked(X, lambda x: sp.csr_array(self._sets_of(x), dtype=float))
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         seen = np.flatnonzero(self.label_counts_)
         if not len(seen):
             return sp.csr_array((X.shape[0], len(self.classes_)))
 
-        def best(x: sp.csr_array, first: int) -> sp.csr_array:
-            places, scores = ranked(self._scores_of(x, first)[:, seen], k)
+        def best(x: sp.csr_array) -> sp.csr_array:
+            places, scores = ranked(self._scores_of(x)[:, seen], k)
             labels = np.where(places >= 0, seen[places], -1)
             return from_ranked(labels, scores, len(self.classes_))
 
@@ -82,8 +82,8 @@ class MarginalClassifier(ProbabilityClassifier):
     def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         lowest = -np.inf if threshold == 0 else float(logit(threshold))
 
-        def likely(x: sp.csr_array, first: int) -> sp.csr_array:
-            scores = self._scores_of(x, first)
+        def likely(x: sp.csr_array) -> sp.csr_array:
+            scores = self._scores_of(x)
             where = np.nonzero(scores >= lowest)
             return sp.csr_array((expit(scores[where]), where), shape=scores.shape)
 
@@ -119,7 +119,7 @@ class MarginalClassifier(ProbabilityClassifier):
         wanted = int(min(n_sets, 2 ** min(n_labels, 62)))
         size = max(1, SET_CELLS // (wanted * n_labels))
 
-        def listed(x: sp.csr_array, first: int) -> list[list[tuple[tuple[Any, ...], float]]]:
+        def listed(x: sp.csr_array) -> list[list[tuple[tuple[Any, ...], float]]]:
             found = []
             for at in range(0, x.shape[0], size):
                 sets, logs = self._likely_sets(x[at : at + size], wanted)
@@ -128,7 +128,7 @@ class MarginalClassifier(ProbabilityClassifier):
                 ]
             return found
 
-        return [point for block in self._in_blocks(rows, listed) for point in block]
+        return [point for block in self._in_blocks(listed, rows) for point in block]
 
     def _named(
         self, sets: NDArray[np.bool_], logs: list[float]
@@ -140,35 +140,16 @@ class MarginalClassifier(ProbabilityClassifier):
             if log > -np.inf
         ]
 
-    def _check_state(self) -> None:
-        super()._check_state()
-        try:
-            self._check_parameters()
-        except ParameterError as error:
-            raise ModelError(f"The model's parameters make no sense: {error}") from error
-
     # ---- blocks of points --------------------------------------------------------------------
 
     def _stacked(
-        self, X: sp.csr_array, work: Callable[[sp.csr_array, int], sp.csr_array]
+        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
     ) -> sp.csr_array:
-        parts = self._in_blocks(X, work)
-        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return stacked(self._in_blocks(work, X))
 
-    def _in_blocks(
-        self, X: sp.csr_array, work: Callable[[sp.csr_array, int], Result]
-    ) -> list[Result]:
-        """What `work` makes of each block and the number of its first row, in order, on threads."""
-        size = self._block_rows()
-        found: dict[int, Result] = {}
-        starts = range(0, max(X.shape[0], 1), size)
-        if len(starts) == 1:
-            return [work(X, 0)]
-        run_threads(
-            lambda first, stop: work(X[first : first + size], first), starts, n_jobs=self.n_jobs,
-            done=found.__setitem__,
-        )  # fmt: skip
-        return [found[first] for first in starts]
+    def _in_blocks(self, work: Callable[..., Result], *matrices: sp.csr_array) -> list[Result]:
+        """What `work` makes of each block of points; see `engine.executor.in_blocks`."""
+        return in_blocks(work, *matrices, size=self._block_rows(), n_jobs=self.n_jobs)
 
 
 def log_odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -200,4 +181,21 @@ def row_seeds(X: sp.csr_array, random_state: int) -> NDArray[np.uint64]:
         points.indptr.astype(np.int64), points.indices.astype(np.int64),
         points.data.view(np.uint64), np.uint64(random_state), seeds,
     )  # fmt: skip
+    return seeds
+
+
+def point_seeds(n: int, random_state: int, given: Any = None) -> NDArray[np.uint64]:
+    """The seeds of n points: those given, or made of their numbers.
+
+    Examples
+    --------
+    >>> point_seeds(1, 0).dtype
+    dtype('uint64')
+    """
+    if given is None:
+        check_seed(random_state)
+        return row_seeds(sp.csr_array(np.arange(1.0, n + 1.0)[:, None]), random_state)
+    seeds = np.ascontiguousarray(given)
+    if seeds.shape != (n,) or seeds.dtype != np.uint64:
+        raise InputError(f"The seeds must be {n} numbers of type uint64, one a point.")
     return seeds

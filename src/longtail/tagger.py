@@ -20,10 +20,11 @@ from longtail._run import Progress
 from longtail._sparse import as_csr, ranked
 from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
 from longtail.data import RowScaler, TextFeatures
-from longtail.errors import InputError
+from longtail.errors import InputError, ParameterError
 from longtail.estimates import Estimate, matrix_bytes
 from longtail.labels import name_array
 from longtail.one_vs_rest import DiSMEC
+from longtail.store.registry import registered_name
 
 store.register(TextFeatures)
 store.register(RowScaler)
@@ -182,17 +183,26 @@ class Tagger(StoredEstimator):
                 )
         if isinstance(Y, Iterator):
             Y = list(Y)
-        features, classifier = self._parts(inputs)
-        self.features_ = clone(features)
-        X = self.features_.fit_transform(inputs)
-        self.classifier_ = clone(classifier).fit(
-            X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress
-        )
+        features, classifier = (clone(part) for part in self._parts(inputs))
+        X = features.fit_transform(inputs)
+        classifier.fit(X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress)
+        learned: dict[str, Any] = {"features_": features, "classifier_": classifier}
         if feature_names is not None:
-            self.feature_names_ = name_array(list(feature_names))
-        elif hasattr(self, "feature_names_"):
-            del self.feature_names_
+            learned["feature_names_"] = name_array(list(feature_names))
+        self.__dict__.pop("feature_names_", None)
+        self.__dict__.update(learned)  # all at once: an old model stands until the new one does
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the parts by names such as `classifier__C`."""
+        for part, usual in (("features", "TextFeatures()"), ("classifier", "DiSMEC()")):
+            inner = [name for name in params if name.startswith(f"{part}__")]
+            if inner and params.get(part, getattr(self, part)) is None:
+                raise ParameterError(
+                    f"{inner[0]} cannot be set while {part} is None; give the tagger a part of its "
+                    f"own first, such as {part}={usual}."
+                )
+        return super().set_params(**params)
 
     def estimate(self, inputs: Any, Y: Any) -> Estimate:
         """Memory and time that `fit` on the same data will need; nothing is trained or changed.
@@ -217,7 +227,17 @@ class Tagger(StoredEstimator):
     def _parts(self, inputs: Any) -> tuple[Any, ExtremeClassifier]:
         """Features and classifier to fit, those that were not given as is usual."""
         classifier = DiSMEC() if self.classifier is None else self.classifier
+        if not isinstance(classifier, ExtremeClassifier):
+            raise ParameterError(
+                f"classifier must be a classifier of longtail, such as DiSMEC(), not "
+                f"{classifier!r:.60}."
+            )
         features = self.features
+        if features is not None and registered_name(type(features)) is None:
+            raise ParameterError(
+                "features must be TextFeatures(), RowScaler() or None, which can be saved, not "
+                f"{features!r:.60}."
+            )
         if features is None:
             features = usual_features(classifier.features, texts=not _is_matrix(inputs))
         return features, classifier
@@ -354,8 +374,17 @@ class Tagger(StoredEstimator):
 
 
 def _is_matrix(inputs: Any) -> bool:
+    """Whether the inputs are features; whatever else they are has to be texts."""
     if sp.issparse(inputs):
         return True
     if hasattr(inputs, "ndim"):
+        if inputs.ndim == 2 and any(isinstance(v, str) for v in np.asarray(inputs[:1]).flat):
+            raise InputError(
+                "The inputs are a table that holds texts; give one column of it, such as "
+                "table['text']."
+            )
         return bool(inputs.ndim == 2)
-    return bool(len(inputs)) and not isinstance(inputs, str) and not isinstance(inputs[0], str)
+    if isinstance(inputs, str):
+        return False
+    first = next((one for one in inputs if one is not None), "")
+    return hasattr(first, "__len__") and not isinstance(first, str | bytes)

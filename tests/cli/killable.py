@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import longtail.cli._features
+import longtail.cli._measured
 import longtail.cli._models
 import longtail.cli._partial
 import longtail.cli._points
@@ -28,7 +29,7 @@ def _warm_up() -> None:
     data = make_longtail(60, 80, 8, labels_per_sample=2, random_state=0)
     tagger = Tagger().fit(data.X, data.Y)
     model = longtail.cli._models.Model(tagger)
-    longtail.cli._models.measure(model, data, k=[1])
+    longtail.cli._measured.measure(model, data, k=[1])
 
 
 _warm_up()

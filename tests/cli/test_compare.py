@@ -140,7 +140,7 @@ class TestResults:
         model = DiSMEC().fit(features.transform(train_part.X), train_part.Y)
         wanted = evaluate(
             test.Y,
-            scores=model.predict_topk(features.transform(test.X), 5, tail=2),
+            Y_score=model.predict_topk(features.transform(test.X), 5, tail=2),
             Y_train=train_part.Y,
         )
         metrics = found["results"][0]["metrics"]
@@ -476,14 +476,14 @@ class TestFailures:
             (["-m", "br", "--tail", "-1"], ["must be zero or a positive"]),
             (["-m", "br", "--plot", "plot.xyz"], ["plot.xyz", "png"]),
             (["-m", "br", "--report", "out.pdf"], ["out.pdf", "html"]),
-            (["-m", "br", "--time-limit", "0"], ["time_limit must be a positive"]),
-            (["-m", "all", "--memory-limit", "-1"], ["memory_limit must be a positive"]),
+            (["-m", "br", "--time-limit", "0"], ["--time-limit must be a positive"]),
+            (["-m", "all", "--memory-limit", "-1"], ["--memory-limit must be a positive"]),
             (["-m", "br", "--test", "DATA", "--test-size", "0.5"], ["give one"]),
             (["-m", "br", "--test", "nowhere"], ["nowhere: there is no such file; check the path"]),
             (["-m", "br", "--test", "TEXTS"], ["features, but the test part has only texts"]),
             (["-m", "br", "--ngrams", "2"], ["--ngrams is for texts", "leave it out"]),
-            (["-m", "br", "--norm", "l7"], ["norm must be"]),
-            (["-m", "br", "--test-size", "7.5"], ["test_size"]),
+            (["-m", "br", "--norm", "l7"], ["--norm is l2"]),
+            (["-m", "br", "--test-size", "7.5"], ["--test-size is a share"]),
             (["-m", "br", "--propensity-constants", "X"], ["No propensity constants"]),
         ],
         ids=lambda value: " ".join(value),

@@ -53,6 +53,7 @@ def test_the_line_that_trains_what_is_recommended_ends_it(files, call, tmp_path,
     name, *given = shlex.split(shown.splitlines()[-1])
     assert name == "longtail"
     assert given[-4:] == ["--to", "MODEL", "--method", method]
+    assert call("inspect", *words, "--json").json["recommendation"]["command"] == [name, *given]
     assert call(*given, "-q").code == 0
     assert call("inspect", "MODEL", "--json").json["method"] == method
 
@@ -62,7 +63,7 @@ def test_why_there_is_no_recommendation_is_said(call, tmp_path):
     why = "There is no point with a label, so there is no method to recommend."
     assert why in call("inspect", tmp_path / "data.txt").out
     found = call("inspect", tmp_path / "data.txt", "--json").json["recommendation"]
-    assert found == {"method": None, "reasons": [why]}
+    assert found == {"method": None, "reasons": [why], "command": None}
 
 
 def test_what_is_wanted_and_how_many_threads_are_reckoned_with(files, call):

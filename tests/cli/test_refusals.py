@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+from longtail.cli._partial import Partial
+
 HOSTILE = {
     "empty.jsonl": b"",
     "list.jsonl": b"[1, 2]\n",
@@ -108,23 +110,27 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["train", "DATA", "--to", "FOLDER", "-q"], ["not empty and not a longtail model"]),
         (["train", "DATA", "--to", "DATA/m", "-q"], ["cannot be written"]),
         (["train", "DATA", "--to", "m", "--ngrams", "x"], ["--ngrams"]),
-        (["train", "DATA", "--to", "m", "--ngrams", "3-2", "-q"], ["ngram_range"]),
+        (["train", "DATA", "--to", "m", "--ngrams", "3-2"], ["--ngrams takes"]),
         (["train", "DATA", "--to", "m", "--min-df", "x"], ["--min-df"]),
         (["train", "DATA", "--to", "m", "--stop-words", "nowhere"], ["--stop-words", "nowhere"]),
-        (["train", "DATA", "--to", "m", "--norm", "l7", "-q"], ["norm must be"]),
-        (["train", "DATA", "--to", "m", "--damping", "x", "-q"], ["damping must be"]),
+        (["train", "DATA", "--to", "m", "--norm", "l7"], ["--norm is l2, l1, max or none"]),
+        (["train", "DATA", "--to", "m", "--damping", "x"], ["--damping is sqrt"]),
         (
             ["train", "XMC", "--to", "m", "--ngrams", "2", "-q"],
             ["--ngrams is for texts", "leave it out"],
         ),
-        (["train", "DATA", "--to", "m", "--test-size", "7.5", "-q"], ["test_size"]),
-        (["train", "DATA", "--to", "m", "--n-jobs", "0", "-q"], ["n_jobs must not be 0"]),
-        (["train", "DATA", "--to", "m", "--format", "xml", "-q"], ["format must be one of"]),
-        (["train", "DATA", "--to", "m", "--part", "test", "-q"], ["part='test' is for folders"]),
+        (["train", "DATA", "--to", "m", "--test-size", "7.5"], ["--test-size is a share"]),
+        (["train", "DATA", "--to", "m", "--n-jobs", "0"], ["n_jobs must not be 0"]),
+        (["train", "DATA", "--to", "m", "--format", "xml"], ["format must be one of"]),
+        (["train", "DATA", "--to", "m", "--part", "test", "-q"], ["--part 'test' is for folders"]),
         (["train", "DATA", "--to", "m", "--part", "half", "-q"], ["part must be"]),
         (["train", "DATA", "--to", "m", "--read", "x=1", "-q"], ["no option 'x'"]),
         (["train", "DATA", "--to", "m", "--read", "path=1", "-q"], ["--read takes"]),
         (["train", "DATA", "--to", "m", "--text-column", "body", "-q"], ["no 'body'", "line 1"]),
+        (
+            ["train", "DATA", "--to", "m", "--text-column", "text", "--read", "text_column=body"],
+            ["--text-column and --read both say it"],
+        ),
         (["predict", "nowhere", "DATA"], ["nowhere: there is no such folder"]),
         (["predict", "DATA", "DATA"], ["is a file, not a model folder"]),
         (["predict", "FOLDER", "DATA"], ["not a longtail model folder"]),
@@ -135,12 +141,18 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["predict", "MODEL", "DATA", "--to", "FOLDER"], ["is a folder"]),
         (["predict", "MODEL", "DATA", "--part", "test"], ["--part is for folders"]),
         (["predict", "MODEL", "-", "--format", "xmc"], ["Standard input holds"]),
+        (["predict", "MODEL", "DATA", "--to", "DATA"], ["write over the points in docs.jsonl"]),
+        (["predict", "MODEL", "DATA", "--threshold", "nan"], ["--threshold must be a number"]),
+        (["predict", "MODEL", "DATA", "--propensity-constants", "EURLex-4K"], ["are for --tail"]),
         (["predict", "MATRIX", "-"], ["takes features"]),
         (["predict", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
         (["predict", "MATRIX", "XMC", "--proba", "--threshold", "2"], ["below 1", "leave out"]),
         (["evaluate", "MODEL", "XMC"], ["takes texts, but the data has features"]),
         (["evaluate", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
         (["inspect", "DATA", "--plot", "plot.xyz"], ["plot.xyz", "png"]),
+        (["inspect", "MODEL", "--plot", "plot.png"], ["--plot draws the labels of data"]),
+        (["inspect", "DATA", "--want", "gold"], ["want must be"]),
+        (["tail", "MODEL", "DATA", "--max-loss", "1", "--weight", "1"], ["--max-loss or --weight"]),
         (["methods", "magic"], ["no method 'magic'", "br, br-dekel"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].isalpha() else None,
@@ -262,3 +274,21 @@ def test_a_reader_that_goes_away(text_model, tmp_path):
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait(timeout=60) == 141
+
+
+@pytest.mark.parametrize("command", ["evaluate", "tail"])
+def test_points_without_any_label_measure_nothing(call, text_model, tmp_path, command):
+    path = tmp_path / "bare.jsonl"
+    path.write_text('{"text": "sparse matrix", "labels": []}\n' * 3)
+    assert_refused(call(command, text_model, path), "No point has a label")
+
+
+def test_an_unfinished_training_is_called_so(call, tmp_path):
+    Partial(tmp_path / "m", {"method": "br", "data": "docs.jsonl"}).begin()
+    assert_refused(call("inspect", tmp_path / "m.partial"), "unfinished training (br on docs")
+
+
+def test_a_comparison_of_nothing_says_so(call, files):
+    outcome = call("compare", files / "features", "-m", "br", "--memory-limit", "1e-6", "-q")
+    assert outcome.code == 1
+    assert outcome.err.startswith("Error: No method was finished; their rows say why")

@@ -116,8 +116,8 @@ class TestTexts:
         scores = tagger.predict_topk(test.texts, 4)
         wanted = evaluate(
             test.label_sets(),
-            scores=scores,
-            predicted=tagger.predict(test.texts),
+            Y_score=scores,
+            Y_pred=tagger.predict(test.texts),
             Y_train=train.label_sets(),
             **options,
         )
@@ -255,7 +255,7 @@ def test_held_out_points(call, files, tmp_path):
     assert outcome.json["points"] == len(train)
     assert outcome.json["test"]["points"] == len(test)
     tagger = longtail.load(tmp_path / "m")
-    wanted = evaluate(test.Y, scores=tagger.predict_topk(test.texts, 1), k=1)["P@1"]
+    wanted = evaluate(test.Y, Y_score=tagger.predict_topk(test.texts, 1), k=1)["P@1"]
     assert outcome.json["test"]["metrics"]["P@1"] == wanted
     # the model remembers it
     assert store.read_meta(tmp_path / "m").meta["held_out"]["P@1"] == wanted

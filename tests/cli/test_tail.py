@@ -54,8 +54,8 @@ def test_evaluation_is_that_of_the_library(call, files, text_model):
     tagger = longtail.load(text_model)
     wanted = evaluate(
         test.label_sets(),
-        scores=tagger.predict_topk(test.texts, 5, tail=0.8),
-        predicted=tagger.predict(test.texts),
+        Y_score=tagger.predict_topk(test.texts, 5, tail=0.8),
+        Y_pred=tagger.predict(test.texts),
         Y_train=train.label_sets(),
         classes=tagger.classes_.tolist(),
     )

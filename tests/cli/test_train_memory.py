@@ -58,7 +58,7 @@ def test_but_not_one_that_was_given(call, files, tmp_path, greedy):
     outcome = call(*words, "--set", "memory_limit=5")
     assert outcome.code == 1
     (line,) = (line for line in outcome.err.splitlines() if line.startswith("Error: "))
-    assert "OVA would need some 1000000.0 GB for a million weights, above memory_limit of 5" in line
+    assert "OVA would need some 1000000 GB for a million weights, above memory_limit of 5" in line
     assert list(tmp_path.iterdir()) == []
 
 

@@ -138,6 +138,21 @@ def test_decoding_by_chance_is_reproducible(data):
     assert (first != sp.csr_array(other)).nnz > 0
 
 
+@pytest.mark.parametrize("method", [RobustBloom, StandardBloom])
+def test_decoding_by_chance_draws_for_a_point_the_same_labels_alone(method, data, monkeypatch):
+    X, Y = data
+    model = method(code_size=24, n_hashes=3, C=0.1, decoding="random").fit(X, Y)
+    among = sp.csr_array(model.predict(X))
+    strict = sp.csr_array(copy.copy(model).set_params(decoding="threshold").predict(X))
+    assert (among != strict).nnz > 0
+    backwards = sp.csr_array(model.predict(X[::-1]))
+    assert (backwards[::-1] != among).nnz == 0
+    alone = sp.vstack([sp.csr_array(model.predict(X[[i]])) for i in range(X.shape[0])])
+    assert (alone != among).nnz == 0
+    monkeypatch.setattr("longtail.codes._bits.BLOCK_BYTES", 1)
+    assert (sp.csr_array(model.predict(X)) != among).nnz == 0
+
+
 def test_a_lower_threshold_predicts_more(data):
     X, Y = data
     model = RobustBloom(n_hubs=0, max_cluster_size=3, C=0.3).fit(X, Y)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from longtail._run import Run
 from longtail.codes.choosing import (
     SIZES,
-    Choice,
+    ChosenClusters,
     _Search,
     choose_clusters,
     code_size_curve,
@@ -44,12 +44,12 @@ def label_matrix():
 
 
 def test_each_row_is_a_setting(Y):
-    curve = code_size_curve(Y, hubs=[3, 0, 999], sizes=[10, 4])
-    assert [*curve.select("n_hubs", "max_size").iter_rows()] == [
+    curve = code_size_curve(Y, numbers_of_hubs=[3, 0, 999], max_cluster_sizes=[10, 4])
+    assert [*curve.select("n_hubs", "max_cluster_size").iter_rows()] == [
         (0, 4), (0, 10), (3, 4), (3, 10), (120, 4), (120, 10),
     ]  # fmt: skip
     for row in curve.iter_rows(named=True):
-        found = cluster_labels(Y, n_hubs=row["n_hubs"], max_size=row["max_size"])
+        found = cluster_labels(Y, n_hubs=row["n_hubs"], max_cluster_size=row["max_cluster_size"])
         assert (row["clusters"], row["largest"]) == (found.number, found.largest)
         assert row["uhl"] == unrecoverable_loss(Y, found)
         assert comb(row["batch"], 2) >= row["clusters"]
@@ -64,7 +64,7 @@ def test_default_settings_go_from_no_hub_to_all(Y):
     hubs = curve["n_hubs"].unique().to_list()
     assert 8 <= len(hubs) <= 12
     assert {0, 120} <= set(hubs)
-    assert set(curve["max_size"]) == set(SIZES)
+    assert set(curve["max_cluster_size"]) == set(SIZES)
     assert len(curve) == len(hubs) * len(SIZES)
 
 
@@ -89,8 +89,8 @@ def test_envelope_by_brute_force(points):
 )
 def test_the_choice_fits_and_is_the_best_that_was_tried(Y, code_size, n_hashes):
     choice = choose_clusters(Y, code_size, n_hashes=n_hashes)
-    assert isinstance(choice, Choice)
-    again = cluster_labels(Y, n_hubs=choice.n_hubs, max_size=choice.max_size)
+    assert isinstance(choice, ChosenClusters)
+    again = cluster_labels(Y, n_hubs=choice.n_hubs, max_cluster_size=choice.max_cluster_size)
     assert choice.clusters.of_label.tolist() == again.of_label.tolist()
     assert choice.clusters.hubs.tolist() == again.hubs.tolist()
     assert choice.uhl == unrecoverable_loss(Y, again)
@@ -101,9 +101,10 @@ def test_the_choice_fits_and_is_the_best_that_was_tried(Y, code_size, n_hashes):
 
 @pytest.mark.parametrize("code_size", [30, 70])
 def test_nothing_that_fits_was_left_out(Y, code_size):
-    every = code_size_curve(Y, hubs=range(0, 60, 10), sizes=range(1, 25))
+    every = code_size_curve(Y, numbers_of_hubs=range(0, 60, 10), max_cluster_sizes=range(1, 25))
     best = every.filter(pl.col("code_size") <= code_size)["uhl"].min()
-    chosen = choose_clusters(Y, code_size, hubs=range(0, 60, 10), sizes=range(1, 25))
+    grid = {"numbers_of_hubs": range(0, 60, 10), "max_cluster_sizes": range(1, 25)}
+    chosen = choose_clusters(Y, code_size, **grid)
     assert chosen.uhl == best
     assert len(chosen.curve) < len(every)
 
@@ -116,7 +117,7 @@ def test_a_larger_code_loses_less(Y):
 
 def test_the_room_is_used(Y):
     for code_size in (40, 60, 80):
-        curve = choose_clusters(Y, code_size, hubs=[0]).curve
+        curve = choose_clusters(Y, code_size, numbers_of_hubs=[0]).curve
         fitting = curve.filter(pl.col("code_size") <= code_size)
         assert fitting["code_size"].max() >= 0.8 * code_size
 
@@ -145,9 +146,9 @@ def test_too_small_a_code_names_the_smallest(Y):
         choose_clusters(Y, least - 1)
 
     with pytest.raises(ParameterError, match="too small") as raised:
-        choose_clusters(Y, 30, hubs=iter([5]), sizes=iter([10]))
+        choose_clusters(Y, 30, numbers_of_hubs=iter([5]), max_cluster_sizes=iter([10]))
     least = int(str(raised.value).rstrip(".").split()[-1])
-    assert choose_clusters(Y, least, hubs=[5], sizes=[10]).code_size == least
+    assert choose_clusters(Y, least, numbers_of_hubs=[5], max_cluster_sizes=[10]).code_size == least
 
 
 def test_rule_among_equal_losses():
@@ -201,7 +202,7 @@ def test_numbers_of_hubs_near_the_best_are_tried(Y):
     assert choice.uhl <= coarse.curve(grid, None, limit=60).filter(
         pl.col("code_size") <= 60
     )["uhl"].min()  # fmt: skip
-    assert choice.curve.select("n_hubs", "max_size").is_unique().all()
+    assert choice.curve.select("n_hubs", "max_cluster_size").is_unique().all()
 
 
 @pytest.mark.parametrize("bad", [0, -3, 2.5, True])
@@ -214,12 +215,21 @@ def test_bad_parameters(Y, bad):
 
 def test_grids_may_be_any_iterable():
     Y = [("a", "b"), ("c", "d"), ("a", "b"), ("d", "e")]
-    plain = code_size_curve(Y, hubs=[0, 1], sizes=[2, 3])
-    assert code_size_curve(Y, hubs=iter([0, 1]), sizes=iter([2, 3])).equals(plain)
-    assert code_size_curve(Y, hubs=np.array([0, 1]), sizes=np.array([2, 3])).equals(plain)
+    plain = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[2, 3])
+    for kind in (iter, np.array):
+        found = code_size_curve(Y, numbers_of_hubs=kind([0, 1]), max_cluster_sizes=kind([2, 3]))
+        assert found.equals(plain)
 
 
-@pytest.mark.parametrize("grid", [{"hubs": []}, {"hubs": [1.5]}, {"sizes": []}, {"sizes": [0]}])
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"numbers_of_hubs": []},
+        {"numbers_of_hubs": [1.5]},
+        {"max_cluster_sizes": []},
+        {"max_cluster_sizes": [0]},
+    ],
+)
 def test_odd_grids_are_refused(grid):
     Y = [("a", "b"), ("c", "d")]
     with pytest.raises(ParameterError, match="must list"):

@@ -19,6 +19,7 @@ from longtail.codes import (
 from longtail.codes._decode_kernels import chance
 from longtail.errors import InputError
 from longtail.labels import LabelClusters
+from longtail.marginal import point_seeds
 from tests.codes.test_code import FIGURE_1
 
 
@@ -106,14 +107,13 @@ def test_standard_decoding_asks_for_the_bits_of_each_label(seed, n_labels, n_bit
 
 
 def test_chance_is_uniform_and_does_not_repeat():
-    draws = np.array([[chance(3, row, label) for label in range(60)] for row in range(60)])
+    draws = np.array([[chance(seed, label) for label in range(60)] for seed in range(60)])
     assert draws.min() >= 0
     assert draws.max() < 1
     assert abs(draws.mean() - 0.5) < 0.02
     assert abs(draws.var() - 1 / 12) < 0.005
     assert abs(np.corrcoef(draws[:-1].ravel(), draws[1:].ravel())[0, 1]) < 0.05
     assert len(np.unique(draws)) == draws.size
-    assert not np.array_equal(draws[0], [chance(4, 0, label) for label in range(60)])
 
 
 def test_decoding_by_chance_takes_labels_as_often_as_their_bits_are_on():
@@ -129,8 +129,19 @@ def test_decoding_by_chance_takes_labels_as_often_as_their_bits_are_on():
     assert (decode_robust(odds, code, of_label, by_chance) != first).nnz == 0
     other = decode_robust(odds, code, of_label, Taking(by_chance=True, random_state=1))
     assert (other != first).nnz > 0
-    later = decode_robust(odds[100:], code, of_label, Taking(by_chance=True, first_row=100))
+    seeds = point_seeds(n, 0)
+    same = decode_robust(odds, code, of_label, Taking(by_chance=True, seeds=seeds))
+    assert (same != first).nnz == 0
+    later = decode_robust(odds[100:], code, of_label, Taking(by_chance=True, seeds=seeds[100:]))
     assert (later != first[100:]).nnz == 0
+
+
+def test_a_seed_a_row_is_wanted():
+    code = robust(np.zeros(2, dtype=np.int64), 4)
+    for seeds in (np.zeros(2, dtype=np.uint64), np.zeros(3, dtype=np.int64)):
+        for decode in (decode_filter, lambda *given: decode_robust(*given[:2], [0, 0], given[2])):
+            with pytest.raises(InputError, match="3 numbers of type uint64"):
+                decode(np.zeros((3, 8)), code, Taking(by_chance=True, seeds=seeds))
 
 
 def expected_wrong_labels(code, of_label, bits, true):

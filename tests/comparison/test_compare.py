@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from longtail import BinaryRelevance, Dataset, DiSMEC, Tagger
 from longtail.comparison import Comparison, Result, Setup, compare, prepare
-from longtail.comparison.running import named_classifiers
+from longtail.comparison.entrants import named_classifiers
 from longtail.data import RowScaler, make_longtail
 from longtail.errors import InputError, ParameterError
 from longtail.labels import label_counts, propensities, tail_statistics
@@ -33,8 +33,8 @@ class TestCompare:
             tagger = Tagger(features=scaler, classifier=classifier).fit(train.X, train.Y)
             wanted = evaluate(
                 test.Y,
-                scores=tagger.predict_topk(test.X, 2),
-                predicted=tagger.predict(test.X),
+                Y_score=tagger.predict_topk(test.X, 2),
+                Y_pred=tagger.predict(test.X),
                 k=(1, 2),
                 propensities=propensities(train.Y, propensity_constants="Amazon-670K"),
             )
@@ -60,7 +60,7 @@ class TestCompare:
             assert found[name].by_frequency.equals(wanted)
             for weight in (0.0, 1.0):
                 scores = tagger.predict_topk(test.X, 2, tail=weight, propensities=chances)
-                wanted = evaluate(test.Y, scores=scores, k=(1, 2), propensities=chances)
+                wanted = evaluate(test.Y, Y_score=scores, k=(1, 2), propensities=chances)
                 curve = found[name].tail_curve.filter(pl.col("tail") == weight)
                 for measure in ("P@1", "P@2", "PSP@1", "PSP@2"):
                     assert curve[measure][0] == pytest.approx(wanted[measure])

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import DiSMEC, Tagger
-from longtail.comparison import compare, prepare
-from longtail.comparison.running import kinds_of, setup_of
+from longtail.comparison import Setup, compare, prepare
+from longtail.comparison.entrants import kinds_of
 from longtail.data import Dataset, RowScaler, TextFeatures
 from tests.counting import CountsOnly
 
@@ -80,7 +80,7 @@ class TestProblem:
     def test_a_comparison_of_counts_alone_makes_nothing_else(self, matrices):
         problem = prepare(*matrices)
         kinds = kinds_of([CountsOnly(), CountsOnly])
-        setup = setup_of(problem, k=[1], kinds=kinds)
+        setup = Setup.of(problem, k=[1], kinds=kinds)
         assert (kinds, list(problem.made), setup.features) == (("counts",), ["counts"], 3)
         assert np.array_equal(problem.features("counts").X_test.toarray(), MATRIX[4:])
 

@@ -53,7 +53,7 @@ def test_limits_are_positive(name, value):
 def test_what_is_available_is_the_limit_unless_another_is_given(parts, monkeypatch):
     monkeypatch.setattr(limits, "available_memory", lambda: 1000)
     problem = prepare(*parts)
-    assert "of memory, and 0.00 MB are available: " in Limits().objection(problem, DiSMEC())
+    assert "of memory, and 1 kB are available: " in Limits().objection(problem, DiSMEC())
     assert Limits(memory_limit=1000).objection(problem, DiSMEC()) is None
     monkeypatch.setattr(limits, "available_memory", lambda: None)
     assert Limits().objection(problem, DiSMEC()) is None

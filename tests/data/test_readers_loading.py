@@ -61,6 +61,17 @@ def test_load_names_unknown_options(tmp_path: Path) -> None:
         load(file, part="half")
 
 
+@pytest.mark.parametrize("part", [None, "train", "test", "all"])
+@pytest.mark.parametrize(
+    ("name", "cause"), [("nowhere", "there is no such file"), ("a\0b", "cannot be read")]
+)
+def test_load_says_first_that_there_is_no_file(
+    tmp_path: Path, part: str | None, name: str, cause: str
+) -> None:
+    with pytest.raises(DataError, match=cause):
+        load(tmp_path / name, part=part)
+
+
 def test_load_folder_with_train_and_test(tmp_path: Path) -> None:
     data = small_set(label_names=["a", "b", "c", "d"], feature_names=["x", "y", "z"])
     save(data.subset([0, 1]), tmp_path / "train.txt.gz")

@@ -131,7 +131,7 @@ def test_one_set_only(fitted):
 
 def test_memory_is_estimated_before_any_work(fitted):
     X, Y, _ = fitted
-    with pytest.raises(InputError, match=r"GB for 400 trees .* such as br") as caught:
+    with pytest.raises(InputError, match=r"MB for 400 trees .* such as br") as caught:
         LabelPowerset(learner="boosting", memory_limit=1e-6).fit(X, Y)
     assert "\n" not in str(caught.value)
 
@@ -140,7 +140,7 @@ def test_far_too_many_sets_are_refused():
     """Points enough, each with a set of its own: two arrays of 8 GB."""
     n = 2**15
     Y = (np.arange(n)[:, None] >> np.arange(15)) & 1
-    with pytest.raises(InputError, match=r"1[678]\.\d GB for 3,276,800 trees"):
+    with pytest.raises(InputError, match=r"1[678] GB for 3,276,800 trees"):
         LabelPowerset(learner="boosting").fit(np.ones((n, 1)), Y)
 
 

@@ -214,7 +214,7 @@ class TestRefusals:
     def test_memory_is_estimated_before_any_work(self):
         X, Y = problem()
         with pytest.raises(
-            InputError, match=r"GB for .* distinct label sets.* such as br"
+            InputError, match=r"MB for .* distinct label sets.* such as br"
         ) as caught:
             LabelPowerset(memory_limit=1e-6).fit(X, Y)
         assert "\n" not in str(caught.value)

@@ -53,7 +53,7 @@ class TestPlantedBlocks:
     @pytest.mark.parametrize("seed", range(5))
     def test_exclusive_blocks_are_found_exactly(self, seed):
         Y, names = planted(12, 8, seed=seed)
-        found = cluster_labels(Y, max_size=8)
+        found = cluster_labels(Y, max_cluster_size=8)
         assert found.number == 12
         assert found.sizes.tolist() == [8] * 12
         for block in names:
@@ -62,7 +62,7 @@ class TestPlantedBlocks:
 
     def test_whole_blocks_are_merged(self):
         Y, names = planted(12, 8)
-        found = cluster_labels(Y, max_size=16)
+        found = cluster_labels(Y, max_cluster_size=16)
         assert found.sizes.tolist() == [16] * 6
         for block in names:
             assert len(set(found.of_label[block])) == 1
@@ -70,14 +70,14 @@ class TestPlantedBlocks:
     def test_few_crossing_points_lose_little(self):
         Y, _ = planted(12, 8, points=100, crossing=0.05)
         shuffled = LabelClusters(np.array([], dtype=int), np.arange(Y.shape[1]) % 12)
-        loss = unrecoverable_loss(Y, cluster_labels(Y, max_size=8))
+        loss = unrecoverable_loss(Y, cluster_labels(Y, max_cluster_size=8))
         assert 0 < loss <= 0.05 / Y.shape[1]
         assert loss < unrecoverable_loss(Y, shuffled) / 10
 
     def test_a_hub_that_joins_all_blocks_is_removed(self):
         Y, names = planted(12, 8)
         everywhere = np.ones((len(Y), 1), dtype=int)
-        found = cluster_labels(np.hstack([Y, everywhere]), n_hubs=1, max_size=8)
+        found = cluster_labels(np.hstack([Y, everywhere]), n_hubs=1, max_cluster_size=8)
         assert found.hubs.tolist() == [names.size]
         assert found.of_label[-1] == -1
         assert unrecoverable_loss(np.hstack([Y, everywhere]), found) == 0
@@ -86,7 +86,7 @@ class TestPlantedBlocks:
 @settings(deadline=None, max_examples=150)
 @given(label_matrices(), st.integers(0, 13), st.integers(1, 6), st.integers(0, 3))
 def test_every_clustering_is_a_partition_within_bounds(Y, n_hubs, max_size, random_state):
-    options = {"n_hubs": n_hubs, "max_size": max_size, "random_state": random_state}
+    options = {"n_hubs": n_hubs, "max_cluster_size": max_size, "random_state": random_state}
     found = cluster_labels(Y, **options)
     seen = set(np.flatnonzero(Y.sum(axis=0)))
     hubs = found.hubs.tolist()
@@ -121,7 +121,7 @@ def test_loss_of_any_clustering_by_brute_force(Y, data):
 
 def test_nothing_is_lost_with_one_cluster_or_with_hubs_only():
     Y = np.random.default_rng(0).integers(0, 2, (30, 9))
-    assert unrecoverable_loss(Y, cluster_labels(Y, max_size=9)) == 0
+    assert unrecoverable_loss(Y, cluster_labels(Y, max_cluster_size=9)) == 0
     everything = cluster_labels(Y, n_hubs=9)
     assert sorted(everything.hubs) == list(range(9))
     assert (everything.number, everything.largest, everything.sizes.tolist()) == (0, 0, [])
@@ -129,7 +129,7 @@ def test_nothing_is_lost_with_one_cluster_or_with_hubs_only():
 
 
 def test_labels_not_seen_before_are_lost():
-    found = cluster_labels([[1, 1, 0], [1, 0, 0]], max_size=2)
+    found = cluster_labels([[1, 1, 0], [1, 0, 0]], max_cluster_size=2)
     assert found.of_label.tolist() == [0, 0, -1]
     assert unrecoverable_loss([[1, 1, 1], [0, 0, 1]], found) == 2 / 6
 
@@ -144,7 +144,7 @@ def test_after_the_labels_with_neighbours_the_most_frequent_are_hubs():
 class TestStubbornGraphs:
     @pytest.mark.parametrize("max_size", [1, 2, 7, 30, 59])
     def test_a_clique_above_the_largest_size(self, max_size):
-        found = cluster_labels(np.ones((3, 60), dtype=int), max_size=max_size)
+        found = cluster_labels(np.ones((3, 60), dtype=int), max_cluster_size=max_size)
         assert found.largest <= max_size
         assert found.number == -(-60 // max_size)
 
@@ -152,7 +152,7 @@ class TestStubbornGraphs:
         """All pairs of 12 labels share a point, those of one half share five more."""
         halves = [tuple(range(6)), tuple(range(6, 12))]
         rows = [(a, b) for a in range(12) for b in range(a)] + 5 * halves
-        found = cluster_labels(rows, max_size=6)
+        found = cluster_labels(rows, max_cluster_size=6)
         assert found.of_label.tolist() == [0] * 6 + [1] * 6
 
     @pytest.mark.parametrize("max_size", [1, 3, 8])
@@ -161,7 +161,7 @@ class TestStubbornGraphs:
         monkeypatch.setattr(
             clusters, "_communities", lambda graph, labels, seed: [clusters._Community(labels)]
         )
-        found = cluster_labels(Y, max_size=max_size)
+        found = cluster_labels(Y, max_cluster_size=max_size)
         assert found.largest <= max_size
         if max_size == 8:
             assert unrecoverable_loss(Y, found) == 0
@@ -169,7 +169,7 @@ class TestStubbornGraphs:
 
     @pytest.mark.parametrize(("n", "max_size"), [(100, 50), (101, 50), (7, 3), (10, 1), (5, 50)])
     def test_no_two_labels_share_a_point(self, n, max_size):
-        found = cluster_labels(np.eye(n, dtype=int), max_size=max_size)
+        found = cluster_labels(np.eye(n, dtype=int), max_cluster_size=max_size)
         assert found.number == -(-n // max_size)
         assert found.sizes.max() - found.sizes.min() <= 1
         assert unrecoverable_loss(np.eye(n, dtype=int), found) == 0
@@ -191,7 +191,7 @@ def test_related_small_clusters_are_merged_before_others():
             rows += 50 * [tuple(range(first, first + 4))]
             if clique:
                 rows += 2 * [(first - 1, first)]
-    found = cluster_labels(rows, max_size=12)
+    found = cluster_labels(rows, max_cluster_size=12)
     assert found.of_label.tolist() == [0] * 12 + [1] * 12
 
 
@@ -237,11 +237,11 @@ def test_the_generators_of_others_are_left_alone():
     random.seed(1)
     np.random.seed(1)
     before = random.getstate(), np.random.get_state()[1].tolist()
-    first = cluster_labels(Y, max_size=4)
+    first = cluster_labels(Y, max_cluster_size=4)
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
     random.seed(2)
     igraph.Graph.Erdos_Renyi(20, 0.3)
-    assert cluster_labels(Y, max_size=4).of_label.tolist() == first.of_label.tolist()
+    assert cluster_labels(Y, max_cluster_size=4).of_label.tolist() == first.of_label.tolist()
     random.seed(3)
     one = igraph.Graph.Erdos_Renyi(20, 0.3).get_edgelist()
     random.seed(3)
@@ -253,7 +253,7 @@ def test_settings_in_any_order_give_what_each_gives_alone():
     clusterer = Clusterer(Y, random_state=5)
     for n_hubs, max_size in [(0, 9), (0, 4), (3, 4), (0, 20), (3, 9), (0, 4)]:
         shared = clusterer.clusters(n_hubs, max_size)
-        alone = cluster_labels(Y, n_hubs=n_hubs, max_size=max_size, random_state=5)
+        alone = cluster_labels(Y, n_hubs=n_hubs, max_cluster_size=max_size, random_state=5)
         assert shared.of_label.tolist() == alone.of_label.tolist()
         assert shared.hubs.tolist() == alone.hubs.tolist()
 
@@ -271,7 +271,7 @@ class TestPointsWithManyLabels:
     def test_blocks_are_still_found(self, monkeypatch):
         rows = [tuple(range(at, at + 40)) for at in range(0, 400, 40)] * 5
         monkeypatch.setattr(clusters, "MOST_PAIRS", 1600)
-        found = cluster_labels(rows, max_size=40)
+        found = cluster_labels(rows, max_cluster_size=40)
         assert found.number == 10
         assert unrecoverable_loss(rows, found) == 0
 
@@ -292,7 +292,7 @@ class TestPointsWithManyLabels:
 def test_bad_input():
     with pytest.raises(ParameterError, match="n_hubs"):
         cluster_labels(np.eye(3), n_hubs=-1)
-    with pytest.raises(ParameterError, match="max_size"):
-        cluster_labels(np.eye(3), max_size=0)
+    with pytest.raises(ParameterError, match="max_cluster_size"):
+        cluster_labels(np.eye(3), max_cluster_size=0)
     with pytest.raises(InputError, match="Y has 4 labels and the clusters 3"):
         unrecoverable_loss(np.eye(4), cluster_labels(np.eye(3)))

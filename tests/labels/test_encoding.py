@@ -171,10 +171,16 @@ class TestLabelNames:
         (np.array([[-1, 0], [0, 1]]), "only 0 and 1, but holds -1"),
         (sp.csr_array([[0.5, 0]]), "only 0 and 1, but holds 0.5"),
         (sp.coo_array(([1, 1], ([0, 0], [1, 1])), shape=(1, 2)), "holds 2"),
-        (sp.coo_array(np.array([1, 0, 1])), "1 dimension"),
+        pytest.param(
+            sp.coo_array(np.array([1, 0, 1])),
+            "1 dimension",
+            marks=pytest.mark.skipif(
+                sp.coo_array(np.array([1, 0, 1])).ndim == 2, reason="this scipy makes rows of it"
+            ),
+        ),
         (np.array([[1j, 0]]), "0 and 1"),
         (np.array([["a", "b"]]), "list of label collections"),
-        (np.array([0.5, 1.0]), "continuous"),
+        (np.array([0.5, 1.0]), "^Unknown label type: continuous; .* so give classes as names"),
         (np.array([np.nan, 1.0]), "NaN"),
         (np.array([np.nan, "a"], dtype=object), "NaN"),
         ([("a", float("nan"))], "NaN"),

@@ -33,7 +33,7 @@ def problem():
 def test_everything_equals_the_single_metrics(problem):
     Y, S, _, p = problem
     predicted = (S > 0.5).astype(int)
-    result = evaluate(Y, scores=S, predicted=predicted, propensities=p, k=(1, 3, 5))
+    result = evaluate(Y, Y_score=S, Y_pred=predicted, propensities=p, k=(1, 3, 5))
     for k in (1, 3, 5):
         for name, metric in RANKING.items():
             assert result[f"{name}@{k}"] == metric(Y, S, k)
@@ -50,15 +50,15 @@ def test_everything_equals_the_single_metrics(problem):
 
 def test_only_what_can_be_computed(problem):
     Y, S, _, _ = problem
-    assert list(evaluate(Y, scores=S, k=2)) == ["P@2", "nDCG@2", "R@2", "C@2"]
-    assert "P@1" not in evaluate(Y, predicted=Y)
-    with pytest.raises(ParameterError, match="Give scores"):
+    assert list(evaluate(Y, Y_score=S, k=2)) == ["P@2", "nDCG@2", "R@2", "C@2"]
+    assert "P@1" not in evaluate(Y, Y_pred=Y)
+    with pytest.raises(ParameterError, match="Give Y_score"):
         evaluate(Y)
 
 
 def test_training_labels_give_propensities(problem):
     Y, S, train, _ = problem
-    assert evaluate(Y, scores=S, Y_train=train)["PSP@3"] == pytest.approx(
+    assert evaluate(Y, Y_score=S, Y_train=train)["PSP@3"] == pytest.approx(
         metrics.psp_at_k(Y, S, 3, propensities=propensities(train)), abs=1e-12
     )
 
@@ -69,7 +69,7 @@ def test_names_everywhere():
     truth = [("sun", "hail"), ("sea",)]
     scores = np.array([[0.1, 0.2, 0.3, 0.9], [0.9, 0.2, 0.1, 0.0]])
     result = evaluate(
-        truth, scores=scores, predicted=[("sun",), ()], Y_train=train, classes=classes, k=1
+        truth, Y_score=scores, Y_pred=[("sun",), ()], Y_train=train, classes=classes, k=1
     )
     p_sun, p_sea, p_hail = propensities([3, 2, 0], n=5)
     assert result["PSP@1"] == pytest.approx((1 / p_sun) / (1 / p_hail + 1 / p_sea))
@@ -80,7 +80,7 @@ def test_names_everywhere():
 
 def test_single_classes():
     truth, scores = ["b", "a", "b"], np.array([[0.1, 0.9], [0.8, 0.2], [0.6, 0.4]])
-    result = evaluate(truth, scores=scores, predicted=["b", "a", "a"], k=1, classes=["a", "b"])
+    result = evaluate(truth, Y_score=scores, Y_pred=["b", "a", "a"], k=1, classes=["a", "b"])
     assert list(result) == ["P@1", "nDCG@1", "R@1", "C@1", "accuracy", "maf1", "covered_classes"]
     assert result["P@1"] == result["accuracy"] == pytest.approx(2 / 3)
     assert result["covered_classes"] == 1.0
@@ -89,12 +89,12 @@ def test_single_classes():
 
 def test_names_in_training_need_names_in_the_columns():
     with pytest.raises(InputError, match="give classes="):
-        evaluate(np.eye(2), scores=np.eye(2), Y_train=[("a",), ("b",)])
-    assert evaluate(np.eye(2), scores=np.eye(2), Y_train=[("a",), ("b",)], classes=["a", "b"], k=1)[
-        "PSP@1"
-    ] == pytest.approx(1.0)
+        evaluate(np.eye(2), Y_score=np.eye(2), Y_train=[("a",), ("b",)])
+    assert evaluate(
+        np.eye(2), Y_score=np.eye(2), Y_train=[("a",), ("b",)], classes=["a", "b"], k=1
+    )["PSP@1"] == pytest.approx(1.0)
     with pytest.raises(InputError, match="Y_train has 3"):
-        evaluate(np.eye(2), scores=np.eye(2), Y_train=np.eye(3))
+        evaluate(np.eye(2), Y_score=np.eye(2), Y_train=np.eye(3))
 
 
 class TestEvaluation:

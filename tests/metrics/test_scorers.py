@@ -62,7 +62,7 @@ def test_ranking_score_is_the_metric(data, form):
     given = {"dense": Y, "sparse": sp.csr_array(Y), "names": names_of(Y)}[form]
     model = Popular().fit(X, given)
     p = np.linspace(0.2, 1, 5)
-    expected = metrics.evaluate(Y, scores=model.predict_topk(X, 3), propensities=p, k=3)
+    expected = metrics.evaluate(Y, Y_score=model.predict_topk(X, 3), propensities=p, k=3)
     for name, value in expected.items():
         weights = p if name.startswith("PS") else None
         assert scorer(name, propensities=weights)(model, X, given) == value
@@ -74,7 +74,7 @@ def test_set_score_is_the_metric(data, form, name):
     X, Y = data
     given = {"dense": Y, "sparse": sp.csr_array(Y), "names": names_of(Y)}[form]
     model = Popular().fit(X, Y)
-    expected = metrics.evaluate(Y, predicted=model.predict(X))
+    expected = metrics.evaluate(Y, Y_pred=model.predict(X))
     value = -expected["hamming_loss"] if name == "neg_hamming_loss" else expected[name]
     assert scorer(name)(Popular().fit(X, given), X, given) == pytest.approx(value)
 

@@ -54,7 +54,7 @@ def test_the_gate_learns_what_no_linear_gate_can():
     targets = np.hstack([first, 1 - first])
     gate = BoostedGate(2, n_trees=15)
     for _ in range(4):
-        gate.update(X[:400], targets[:400], RUN)
+        gate.update(X[:400], targets[:400])
     right = np.exp(gate.log_weights(X[400:]))[:, 0].round() == first[400:, 0]
     assert right.mean() > 0.9
 
@@ -109,7 +109,7 @@ def test_the_bound_never_rises(seed, shrinkage):
     gamma = rng.dirichlet(np.full(K, 0.3), size=X.shape[0])
     how = {"n_trees": 2, "shrinkage": shrinkage, "min_points": int(rng.integers(1, 6))}
     gate, experts = BoostedGate(K, **how), BoostedExperts(K, 4, **how)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     last = bound(gate, experts, X, Y, gamma)
     for _ in range(6):
@@ -118,7 +118,7 @@ def test_the_bound_never_rises(seed, shrinkage):
         assert now <= last + 1e-8
         counted = np.where(gamma < boosting.NEGLIGIBLE, 0.0, gamma)
         before = bound(gate, experts, X, Y, counted)
-        gate.update(X, gamma, RUN)
+        gate.update(X, gamma)
         experts.update(X, Y, gamma, RUN)
         assert bound(gate, experts, X, Y, counted) <= before + boosting.NEGLIGIBLE * X.shape[0]
         last = bound(gate, experts, X, Y, gamma)
@@ -146,11 +146,11 @@ def test_updates_add_trees_and_keep_the_old():
     X, Y = random_problem(rng)
     gamma = rng.dirichlet([1.0, 1.0], size=X.shape[0])
     gate, experts = BoostedGate(2, n_trees=3), BoostedExperts(2, 4, n_trees=3)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     old = copy.copy(gate), copy.copy(experts)
     odds, weights = experts.log_odds(X), gate.log_weights(X)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     assert len(gate.forest) == 2 * len(old[0].forest) == 12
     assert np.array_equal(gate.forest.value[: len(old[0].forest.value)], old[0].forest.value)
@@ -171,9 +171,9 @@ def test_many_small_updates_are_one_large():
     few_gate, many_gate = BoostedGate(2, n_trees=2), BoostedGate(2, n_trees=6)
     for _ in range(3):
         few.update(X, Y, gamma, RUN)
-        few_gate.update(X, gamma, RUN)
+        few_gate.update(X, gamma)
     many.update(X, Y, gamma, RUN)
-    many_gate.update(X, gamma, RUN)
+    many_gate.update(X, gamma)
     assert few.log_odds(X) == pytest.approx(many.log_odds(X), abs=1e-9)
     assert few_gate.log_weights(X) == pytest.approx(many_gate.log_weights(X), abs=1e-9)
 
@@ -216,11 +216,11 @@ def test_a_dead_component_keeps_what_it_has():
     X, Y = random_problem(rng)
     gamma = rng.dirichlet([1.0, 1.0], size=120)
     gate, experts = BoostedGate(2), BoostedExperts(2, 4)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     before = experts.log_odds(X)
     dead = np.column_stack([np.ones(120), np.zeros(120)])
-    gate.update(X, dead, RUN)
+    gate.update(X, dead)
     experts.update(X, Y, dead, RUN)
     assert np.array_equal(experts.log_odds(X)[:, 1], before[:, 1])
     assert not np.array_equal(experts.log_odds(X)[:, 0], before[:, 0])
@@ -232,7 +232,7 @@ def test_a_component_dead_from_the_start_has_the_overall_shares():
     X, Y = random_problem(rng)
     dead = np.column_stack([np.ones(120), np.zeros(120)])
     gate, experts = BoostedGate(2), BoostedExperts(2, 4)
-    gate.update(X, dead, RUN)
+    gate.update(X, dead)
     experts.update(X, Y, dead, RUN)
     shares = (np.asarray(Y.sum(axis=0)).ravel() + 0.5) / 121
     assert expit(experts.log_odds(X[:1])[0, 1]) == pytest.approx(shares)
@@ -244,7 +244,7 @@ def test_one_component_has_all_the_weight():
     X, _ = random_problem(np.random.default_rng(14))
     gate = BoostedGate(1)
     assert (gate.log_weights(X) == 0).all()
-    gate.update(X, np.ones((120, 1)), RUN)
+    gate.update(X, np.ones((120, 1)))
     assert (gate.log_weights(X) == 0).all()
 
 
@@ -262,7 +262,7 @@ def test_features_that_say_nothing_leave_the_shares(X):
     Y = sp.csr_array(np.tile([[1.0, 0.0], [0.0, 0.0]], (15, 1)))
     gate, experts = BoostedGate(2), BoostedExperts(2, 2)
     for _ in range(2):
-        gate.update(X, gamma, RUN)
+        gate.update(X, gamma)
         experts.update(X, Y, gamma, RUN)
     assert np.exp(gate.log_weights(X)) == pytest.approx(gamma)
     assert expit(experts.log_odds(X))[:, :, 0] == pytest.approx(0.5, abs=1e-6)
@@ -271,7 +271,7 @@ def test_features_that_say_nothing_leave_the_shares(X):
 def test_very_few_points():
     X, Y = sp.csr_array([[1.0, 2.0], [3.0, 4.0]]), sp.csr_array([[1.0], [0.0]])
     gate, experts = BoostedGate(2), BoostedExperts(2, 1)
-    gate.update(X, np.eye(2), RUN)
+    gate.update(X, np.eye(2))
     experts.update(X, Y, np.eye(2), RUN)
     assert np.isfinite(gate.log_weights(X)).all()
     assert (experts.log_odds(X)[0, :, 0] > 0).tolist() == [True, False]
@@ -293,7 +293,7 @@ def test_threads_do_not_matter(sparse, monkeypatch):
         how = {"n_trees": 3, "n_jobs": n_jobs}
         gate, experts = BoostedGate(11, **how), BoostedExperts(11, 4, **how)
         for _ in range(2):
-            gate.update(X, gamma, RUN)
+            gate.update(X, gamma)
             experts.update(X, Y, gamma, RUN)
         results.append((gate.log_weights(X), experts.log_odds(X)))
     for weights, odds in results[1:]:
@@ -340,7 +340,7 @@ def test_scene_reaches_the_published_subset_accuracy(data_folder):
     gamma = fit_bernoulli_mixture(Y, 25).responsibilities(Y)
     gate, experts = BoostedGate(25), BoostedExperts(25, Y.shape[1])
     for _ in range(10):
-        gate.update(X, gamma, RUN)
+        gate.update(X, gamma)
         experts.update(X, Y, gamma, RUN)
         gamma = responsibilities(gate, experts, X, Y)
     points = sp.csr_array(test.X)

@@ -19,7 +19,7 @@ def fitted():
     X, Y = random_problem(rng)
     gamma = rng.dirichlet([1.0, 1.0, 1.0], size=120)
     gate, experts = BoostedGate(3), BoostedExperts(3, 4)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     return X, Y, gamma, gate, experts
 
@@ -34,7 +34,7 @@ def test_components_can_be_dropped():
     assert np.exp(gate.log_weights(X)) == pytest.approx(expected)
     assert np.array_equal(experts.log_odds(X), odds[:, kept])
     gamma = gamma[:, kept] / gamma[:, kept].sum(axis=1, keepdims=True)
-    gate.update(X, gamma, RUN)
+    gate.update(X, gamma)
     experts.update(X, Y, gamma, RUN)
     assert gate.log_weights(X).shape == (120, 2)
     again = BoostedExperts.from_arrays(experts.to_arrays())
@@ -57,7 +57,7 @@ def test_training_goes_on_after_the_store():
     gate_again = BoostedGate.from_arrays(gate.to_arrays(), n_jobs=2)
     experts_again = BoostedExperts.from_arrays(experts.to_arrays(), n_jobs=2)
     for a_gate, some_experts in ((gate, experts), (gate_again, experts_again)):
-        a_gate.update(X, gamma, RUN)
+        a_gate.update(X, gamma)
         some_experts.update(X, Y, gamma, RUN)
     assert np.array_equal(gate_again.log_weights(X), gate.log_weights(X))
     assert np.array_equal(experts_again.log_odds(X), experts.log_odds(X))
@@ -71,8 +71,8 @@ def test_untrained_ones_come_back_too():
     assert np.exp(gate.log_weights(X)) == pytest.approx(0.5)
     X, Y = random_problem(np.random.default_rng(22), n_labels=3)
     gamma = np.random.default_rng(23).dirichlet([1.0, 1.0], size=120)
-    for model, arguments in ((gate, (X, gamma)), (experts, (X, Y, gamma))):
-        model.update(*arguments, RUN)
+    for model, arguments in ((gate, (X, gamma)), (experts, (X, Y, gamma, RUN))):
+        model.update(*arguments)
     assert np.isfinite(experts.log_odds(X)).all()
     assert len(gate.forest) == 20
 
@@ -135,4 +135,4 @@ def test_without_lightgbm_one_sentence_says_what_to_install(monkeypatch):
         BoostedExperts(2, 4).update(X, Y, np.full((120, 2), 0.5), RUN)
     assert isinstance(caught.value, LongtailError)
     with pytest.raises(MissingExtraError):
-        BoostedGate(2).update(X, np.full((120, 2), 0.5), RUN)
+        BoostedGate(2).update(X, np.full((120, 2), 0.5))

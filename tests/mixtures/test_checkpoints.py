@@ -158,7 +158,7 @@ def test_a_state_that_makes_no_sense_is_not_gone_on_from(name, data, tmp_path):
 
 
 CHOICE = {
-    "sizes": (2, 3),
+    "numbers_of_components": (2, 3),
     "Cs": (1.0, 10.0),
     "folds": 2,
     "n_starts": 1,
@@ -195,7 +195,7 @@ def test_the_choice_goes_on_after_any_setting(what, done, data, choice, tmp_path
 def test_the_choice_refuses_other_work_and_does_damage_again(data, tmp_path):
     X, Y = data
     model = ConditionalBernoulliMixtureCV(
-        sizes=(2,), Cs=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
+        numbers_of_components=(2,), Cs=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
     )
     expected = learned(model.fit(X, Y))
     with pytest.raises(StopError):

@@ -20,7 +20,7 @@ def data():
 def test_the_best_mean_score_is_chosen_and_the_model_is_the_plain_one(data):
     X, Y = data
     model = ConditionalBernoulliMixtureCV(
-        sizes=(4, 1), Cs=(10.0, 0.001), n_starts=2, max_rounds=4
+        numbers_of_components=(4, 1), Cs=(10.0, 0.001), n_starts=2, max_rounds=4
     ).fit(X, Y)
     found = model.cv_results_
     assert found["n_components"].tolist() == [1, 1, 4, 4]
@@ -28,14 +28,14 @@ def test_the_best_mean_score_is_chosen_and_the_model_is_the_plain_one(data):
     folds = np.stack([found[f"fold{i}_score"] for i in range(3)])
     assert np.allclose(found["mean_score"], folds.mean(axis=0))
     best = int(np.argmax(found["mean_score"]))
-    assert (model.size_, model.C_) == (found["n_components"][best], found["C"][best])
-    assert model.size_ == 4  # one component cannot keep the labels of a set together
+    assert (model.chosen_n_components_, model.C_) == (found["n_components"][best], found["C"][best])
+    assert model.chosen_n_components_ == 4  # one component cannot keep the labels of a set together
     assert found["mean_score"][best] > found["mean_score"][:2].max() + 0.1
     plain = ConditionalBernoulliMixture(
-        n_components=model.size_, C=model.C_, n_starts=2, max_rounds=4
+        n_components=model.chosen_n_components_, C=model.C_, n_starts=2, max_rounds=4
     ).fit(X, Y)
     assert np.array_equal(plain.predict_proba(X), model.predict_proba(X))
-    assert model.cv_table()["chosen"].to_list() == [i == best for i in range(4)]
+    assert model.choice_table()["chosen"].to_list() == [i == best for i in range(4)]
 
 
 def test_weights_are_carried_over_and_responsibilities_are_not(data, monkeypatch):
@@ -49,7 +49,7 @@ def test_weights_are_carried_over_and_responsibilities_are_not(data, monkeypatch
 
     monkeypatch.setattr(module, "maximise", recorded)
     ConditionalBernoulliMixtureCV(
-        sizes=(2, 5), Cs=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
+        numbers_of_components=(2, 5), Cs=(1.0, 10.0), folds=2, n_starts=1, max_rounds=2
     ).fit(X, Y)
     assert [(C, shares.shape[1]) for C, shares, _ in starts[:4]] == [
         (1.0, 2), (10.0, 2), (1.0, 5), (10.0, 5),
@@ -64,14 +64,20 @@ def test_weights_are_carried_over_and_responsibilities_are_not(data, monkeypatch
 def test_every_target_can_decide(target, data):
     X, Y = data
     model = ConditionalBernoulliMixtureCV(
-        sizes=(2,), Cs=(1.0,), folds=2, target=target, n_starts=1, max_rounds=2
+        numbers_of_components=(2,), Cs=(1.0,), folds=2, target=target, n_starts=1, max_rounds=2
     ).fit(X[:80], Y[:80])
     assert 0 < model.cv_results_["mean_score"][0] <= 1
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"sizes": ()}, {"sizes": (0,)}, {"Cs": "1"}, {"Cs": (-1.0,)}, {"folds": 1}],
+    [
+        {"numbers_of_components": ()},
+        {"numbers_of_components": (0,)},
+        {"Cs": "1"},
+        {"Cs": (-1.0,)},
+        {"folds": 1},
+    ],
 )
 def test_wrong_parameters(wrong):
     with pytest.raises(ParameterError):

@@ -125,7 +125,7 @@ def test_components_can_be_taken_out():
     X, Y = random_data(10)
     gate, experts = LogisticGate(4), LogisticExperts(4, 5)
     shares = np.random.default_rng(0).dirichlet(np.ones(4), size=60)
-    gate.update(X, shares, Run())
+    gate.update(X, shares)
     experts.update(X, Y, shares, Run())
     odds, logs = experts.log_odds(X), gate.log_weights(X)
     kept = np.array([0, 3])

@@ -15,19 +15,22 @@ from scipy.stats import chisquare
 from longtail import metrics
 from longtail.errors import InputError, ParameterError
 from longtail.marginal import row_seeds
-from longtail.mixtures.decoding import log_probability, most_probable_sets
-from longtail.mixtures.targets import (
-    above_threshold,
-    best_threshold,
-    draw_sets,
-    label_correlations,
-    marginals,
-    optimal_sets,
-)
+from longtail.mixtures._target_kernels import draw
+from longtail.mixtures.decoding import log_probability, most_probable_sets, point_seeds
+from longtail.mixtures.moments import label_correlations, marginals
+from longtail.mixtures.targets import optimal_sets
+from longtail.mixtures.thresholds import above_threshold, best_threshold
 
 
 def all_sets(n_labels):
     return np.array(list(itertools.product([False, True], repeat=n_labels)))
+
+
+def draw_sets(weights, odds, *, n_samples, random_state=0, seeds=None):
+    """Sets drawn from each point's mixture, (n, n_samples, L), as those who sample have them."""
+    out = np.empty((odds.shape[0], n_samples, odds.shape[2]), dtype=np.bool_)
+    draw(weights, odds, point_seeds(len(weights), random_state, seeds), out)
+    return out
 
 
 def measure_of(name, true, predicted):
@@ -93,7 +96,7 @@ def test_hardly_a_set_is_better_for_jaccard(allow_empty):
 def test_samples_come_near(target, allow_empty):
     rng = np.random.default_rng(2)
     pairs = np.array(
-        [gap(target, rng, allow_empty, way="sample", n_samples=3000) for _ in range(100)]
+        [gap(target, rng, allow_empty, decoding="sample", n_samples=3000) for _ in range(100)]
     )
     assert (pairs[:, 1] <= pairs[:, 0] + 1e-12).all()
     assert (pairs[:, 1] / pairs[:, 0]).mean() > 0.99
@@ -127,7 +130,7 @@ def test_certain_labels_and_dead_components():
     odds = np.array([[[np.inf, -np.inf, 1.0], [-np.inf, np.inf, -1.0]]])
     for target in ("hamming", "f1", "jaccard"):
         for way in ("joint", "sample"):
-            found = optimal_sets([[0.0, -np.inf]], odds, target=target, way=way)
+            found = optimal_sets([[0.0, -np.inf]], odds, target=target, decoding=way)
             assert found[0].tolist() == [True, False, True]
     assert marginals([[0.0, -np.inf]], odds)[0] == pytest.approx([1, 0, expit(1.0)])
 
@@ -188,7 +191,7 @@ def test_drawn_sets_depend_on_a_points_seed_and_mixture_only():
     assert not np.array_equal(same[0], same[1])
     assert not np.array_equal(whole, draw_sets(weights, odds, n_samples=5, random_state=4))
     for target in ("subset", "f1", "jaccard"):
-        settings = {"target": target, "way": "sample", "n_samples": 20}
+        settings = {"target": target, "decoding": "sample", "n_samples": 20}
         sets = optimal_sets(weights, odds, seeds=seeds, **settings)
         some = optimal_sets(weights[order], odds[order], seeds=seeds[order], **settings)
         assert np.array_equal(sets[order], some)
@@ -197,7 +200,7 @@ def test_drawn_sets_depend_on_a_points_seed_and_mixture_only():
 @pytest.mark.parametrize("seeds", [np.zeros(2, np.uint64), np.zeros(1), [[1]]])
 def test_odd_seeds_are_refused(seeds):
     with pytest.raises(InputError, match="seeds must be 1 numbers"):
-        draw_sets([[0.0]], [[[0.0]]], seeds=seeds)
+        optimal_sets([[0.0]], [[[0.0]]], decoding="sample", seeds=seeds)
 
 
 MEASURES = {
@@ -245,10 +248,12 @@ def test_thresholds_are_used():
     weights, odds = random_mixture(rng, 3, 6, n=40)
     chances = marginals(weights, odds)
     for target, threshold in (("f1", 0.3), ("jaccard", 0.7)):
-        found = optimal_sets(weights, odds, target=target, way="threshold", threshold=threshold)
+        found = optimal_sets(
+            weights, odds, target=target, decoding="threshold", threshold=threshold
+        )
         assert np.array_equal(found, chances > threshold)
     high = optimal_sets(
-        weights, odds, target="f1", way="threshold", threshold=1.0, allow_empty=False
+        weights, odds, target="f1", decoding="threshold", threshold=1.0, allow_empty=False
     )
     assert np.array_equal(high.argmax(axis=1), chances.argmax(axis=1))
     assert (high.sum(axis=1) == 1).all()
@@ -258,10 +263,10 @@ def test_thresholds_are_used():
     "parameters",
     [
         {"target": "accuracy"},
-        {"target": "f1", "way": "magic"},
-        {"target": "f1", "way": "threshold", "threshold": 1.5},
-        {"target": "f1", "way": "sample", "n_samples": 0},
-        {"target": "f1", "way": "sample", "random_state": -1},
+        {"target": "f1", "decoding": "magic"},
+        {"target": "f1", "decoding": "threshold", "threshold": 1.5},
+        {"target": "f1", "decoding": "sample", "n_samples": 0},
+        {"target": "f1", "decoding": "sample", "random_state": -1},
     ],
 )
 def test_odd_parameters_are_refused(parameters):

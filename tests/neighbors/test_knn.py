@@ -11,8 +11,8 @@ from longtail import ranked
 from longtail.data import make_longtail
 from longtail.errors import ModelError, ParameterError
 from longtail.metrics import f1
-from longtail.neighbors import KNN
-from longtail.voting import SIZES, random_folds
+from longtail.neighbors import KNN, MLKNN
+from longtail.voting import NUMBERS_OF_NEIGHBORS, random_folds
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +49,11 @@ def test_choice_is_that_of_cross_validation(data):
     fold_of = random_folds(400, 5, 3)
     lists = nearest(X, X, 20, fold_of[:, None] != fold_of)
     scores = []
-    for k in SIZES:
+    for k in NUMBERS_OF_NEIGHBORS:
         shares = np.asarray(Y.toarray()[lists[:, :k]].mean(axis=1))
         scores.append(f1(Y, sp.csr_array((shares >= 0.5).astype(int)), average="example"))
     assert np.allclose(model.tried_f1_, scores, atol=0.01)
-    assert model.n_neighbors_ == SIZES[int(np.argmax(model.tried_f1_))]
+    assert model.n_neighbors_ == NUMBERS_OF_NEIGHBORS[int(np.argmax(model.tried_f1_))]
     assert model.threshold_ == 0.5
 
 
@@ -191,3 +191,20 @@ def test_odd_parameters_are_refused(settings):
     with pytest.raises(ParameterError) as caught:
         KNN(**settings).fit([[1.0], [0.0]], ["a", "b"])
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", [KNN, MLKNN])
+def test_a_metric_set_after_training_is_the_one_used(method, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)) * rng.lognormal(size=(80, 1))
+    Y = (rng.random((80, 7)) < 0.4).astype(int)
+    model = method(n_neighbors=3).fit(X, Y)
+    before = model.predict_topk(X[:20], 3).toarray()
+    model.set_params(metric="cosine")
+    live = model.predict_topk(X[:20], 3).toarray()
+    assert not np.array_equal(live, before)
+    model.save(tmp_path / "model")
+    assert np.array_equal(longtail.load(tmp_path / "model").predict_topk(X[:20], 3).toarray(), live)
+    assert np.array_equal(
+        model.set_params(metric="euclidean").predict_topk(X[:20], 3).toarray(), before
+    )

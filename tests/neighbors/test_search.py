@@ -95,7 +95,7 @@ def test_cosine(way):
 
 
 def test_equal_rows_are_at_no_distance():
-    rows = sp.random_array((50, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
+    rows = sp.csr_array(sp.random(50, 40, density=0.2, random_state=0))
     found = NeighbourIndex(rows).search(rows, 1)
     assert (found.distances[np.diff(rows.indptr) > 0] == 0).all()
 
@@ -128,7 +128,7 @@ def test_blocks_of_products_do_not_matter(monkeypatch):
 
 
 def test_others_do_not_depend_on_threads_or_blocks(monkeypatch):
-    rows = sp.random_array((300, 60), density=0.1, rng=np.random.default_rng(0), format="csr")
+    rows = sp.csr_array(sp.random(300, 60, density=0.1, random_state=0))
     index = NeighbourIndex(rows)
     one = find_others(index, rows, 6, n_jobs=1, run=Run())
     monkeypatch.setattr(_search, "BLOCK_ROWS", 37)
@@ -143,7 +143,7 @@ def test_others_do_not_depend_on_threads_or_blocks(monkeypatch):
 
 def test_others_go_on_after_a_stop(monkeypatch, tmp_path):
     monkeypatch.setattr(_search, "BLOCK_ROWS", 16)
-    rows = sp.random_array((64, 20), density=0.2, rng=np.random.default_rng(0), format="csr")
+    rows = sp.csr_array(sp.random(64, 20, density=0.2, random_state=0))
     index = NeighbourIndex(rows)
     expected = find_others(index, rows, 3, n_jobs=1, run=Run())
 

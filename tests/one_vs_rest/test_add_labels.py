@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import re
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from longtail.errors import DataWarning, InputError, ParameterError
 from longtail.labels import propensities
 from longtail.one_vs_rest import DiSMEC
 from longtail.one_vs_rest._linear import LinearOneVsRest
-from tests.conftest import ROOT
 from tests.instances import instances
 
 N, D, OLD, NEW = 120, 90, 40, 7
@@ -445,14 +443,3 @@ def test_any_order_of_adding_and_dropping_ends_at_the_same_weights(data):
     names = model.classes_.tolist()
     assert bits(model.weights_) == [wanted[int(name)] for name in names]
     assert model.label_counts_.tolist() == [int(Y[:, int(name)].sum()) for name in names]
-
-
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "adding-labels.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
-    space = {}
-    for block in blocks:
-        exec(compile(block, "adding-labels.md", "exec"), space)
-    assert capsys.readouterr().out == "58\n"
-    assert longtail.load(tmp_path / "model").classes_.tolist()[-2:] == [3, 7]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -21,7 +19,6 @@ from longtail.metrics import evaluate, scorer
 from longtail.one_vs_rest import ProXML, ProXMLCV
 from longtail.one_vs_rest import proxml_cv as module
 from longtail.one_vs_rest._strength_path import chosen, fell_behind
-from tests.conftest import ROOT
 
 STRENGTHS = (1.5, 0.6, 0.2)
 
@@ -112,7 +109,7 @@ class TestChoice:
             for number, strength in enumerate(STRENGTHS):
                 alone = ProXML(strength=strength, tol=1e-4).fit(X[train], Y[train])
                 found = evaluate(
-                    Y[test], scores=alone.predict_topk(X[test], 5), propensities=chances
+                    Y[test], Y_score=alone.predict_topk(X[test], 5), propensities=chances
                 )
                 scores[fold, number] = found["PSP@3"]
                 nonzeros[fold, number] = alone.weights_.nnz
@@ -344,7 +341,7 @@ class TestEstimator:
         assert loaded.strength_ == fitted.strength_
         assert loaded.get_params() == fitted.get_params()
         assert set(loaded.cv_results_) == set(fitted.cv_results_) - {"seconds"}
-        assert loaded.cv_table().equals(fitted.cv_table())
+        assert loaded.choice_table().equals(fitted.choice_table())
         assert np.array_equal(loaded.predict_topk(data[0]).data, fitted.predict_topk(data[0]).data)
 
     @pytest.mark.parametrize(
@@ -375,7 +372,7 @@ class TestEstimator:
             ProXMLCV._from_state(state)
 
     def test_table(self, fitted):
-        table = fitted.cv_table()
+        table = fitted.choice_table()
         assert table["strength"].to_list() == list(STRENGTHS)
         assert table.filter("chosen")["strength"].to_list() == [fitted.strength_]
         assert table["nonzeros"].to_list() == sorted(table["nonzeros"].to_list())
@@ -441,17 +438,3 @@ class TestEstimator:
             "random_state": 3,
         }
         assert parse_settings(method, ["strengths=4"]) == {"strengths": 4}
-
-
-def test_the_examples_of_the_page_run(monkeypatch, capsys):
-    made = make_longtail(120, 80, 12, labels_per_sample=3, random_state=0)
-    texts = [" ".join(f"word{j}" for j in made.X[[i]].indices) for i in range(120)]
-    small = longtail.Dataset(None, made.Y, texts=texts)
-    monkeypatch.setattr("longtail.data.load_api_docs", lambda: small)
-    page = (ROOT / "docs" / "choosing-strength.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
-    assert len(blocks) == 3
-    space = {}
-    for block in blocks:
-        exec(compile(block, "choosing-strength.md", "exec"), space)
-    assert "strength" in capsys.readouterr().out

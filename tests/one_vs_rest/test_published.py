@@ -21,7 +21,7 @@ def test_dismec_on_eurlex(data_folder):
     assert np.nanmax(model.gap_) <= 1e-4
     found = evaluate(
         test.Y,
-        scores=model.predict_topk(scaler.transform(test.X), 5),
+        Y_score=model.predict_topk(scaler.transform(test.X), 5),
         propensities=propensities(train.Y, propensity_constants="eurlex-4k"),
     )
     assert found["P@1"] >= 0.815
@@ -39,12 +39,12 @@ def test_proxml_on_eurlex(data_folder):
     assert model.weights_.nnz < 50 * train.n_labels
     chances = propensities(train.Y, propensity_constants="eurlex-4k")
     rows = scaler.transform(test.X)
-    found = evaluate(test.Y, scores=model.predict_topk(rows, 5), propensities=chances)
+    found = evaluate(test.Y, Y_score=model.predict_topk(rows, 5), propensities=chances)
     assert found["P@1"] >= 0.830
     assert found["P@3"] >= 0.709
     assert found["P@5"] >= 0.590
     assert found["PSP@5"] >= 0.495
-    tail = evaluate(test.Y, scores=model.predict_topk(rows, 5, tail=0.5), propensities=chances)
+    tail = evaluate(test.Y, Y_score=model.predict_topk(rows, 5, tail=0.5), propensities=chances)
     assert tail["PSP@1"] >= 0.44
     assert tail["C@5"] > found["C@5"]
 
@@ -53,7 +53,7 @@ def test_binary_relevance_on_bibtex(data_folder):
     """Published for one-vs-all: P@1 62.62."""
     train, test = (load(data_folder / "bibtex", part=part) for part in ("train", "test"))
     model = BinaryRelevance(n_jobs=2).fit(train.X, train.Y)
-    assert evaluate(test.Y, scores=model.predict_topk(test.X, 5))["P@1"] >= 0.62
+    assert evaluate(test.Y, Y_score=model.predict_topk(test.X, 5))["P@1"] >= 0.62
 
 
 def test_explanation_adds_up_and_names_the_features(data_folder):

@@ -20,6 +20,7 @@ from longtail.pairs._liblinear_problems import KINDS, one_class_a_row, pair_weig
 from longtail.pairs.liblinear import MSVM, OVA, OVO
 
 ALL = pytest.mark.parametrize("method", [OVA, MSVM, OVO], ids=lambda cls: cls.method)
+LIMITED = pytest.mark.parametrize("method", [OVA, OVO], ids=lambda cls: cls.method)
 SVC = LinearSVC(dual=True, random_state=0)
 
 
@@ -84,7 +85,7 @@ class TestMemory:
     def test_too_many_classes_are_refused_before_any_work(self, method):
         data = make_longtail(200, 300, 100, random_state=0)
         seen = []
-        with pytest.raises(InputError, match=r"[\d.]+ GB .* memory_limit of 1e-05 GB") as caught:
+        with pytest.raises(InputError, match=r"[\d.]+ MB .* memory_limit of 1e-05 GB") as caught:
             method(memory_limit=1e-5).fit(data.X, data.Y, progress=lambda *told: seen.append(told))
         assert "\n" not in str(caught.value)
         assert seen == []
@@ -93,7 +94,7 @@ class TestMemory:
         data = make_longtail(200, 300, 100, random_state=0)
         for method in (OVA, MSVM, OVO):
             need = method().estimate(data.X, data.Y).peak_bytes / 1e9
-            with pytest.raises(InputError, match=f"some {0.0:.1f} GB"):
+            with pytest.raises(InputError, match=r"some [\d.]+ MB"):
                 method(memory_limit=need / 2).fit(data.X, data.Y)
 
     def test_ova_counts_used_features_and_labels(self):
@@ -113,7 +114,7 @@ class TestMemory:
 
     @ALL
     def test_limit_must_make_sense(self, method):
-        for name in ("memory_limit", "C", "tol", "max_iter"):
+        for name in set(method().get_params()) - {"n_jobs"}:
             with pytest.raises(ParameterError, match=name):
                 method(**{name: 0}).fit(np.eye(2), [0, 1])
 
@@ -233,7 +234,7 @@ class TestEachModel:
         assert why.n_duels == 4
         assert "4 duels" in str(why)
 
-    @ALL
+    @LIMITED
     def test_limits_on_sweeps_are_told(self, texts, method):
         X, y = texts
         with pytest.warns(ConvergenceWarning, match="limit on sweeps"):

@@ -314,7 +314,7 @@ class TestMemory:
         X, y = blobs(50, 10)
         need = LogTree().estimate(X, y).peak_bytes / 1e9
         seen = []
-        with pytest.raises(InputError, match=r"LogTree .* [\d.]+ GB .* memory_limit of") as caught:
+        with pytest.raises(InputError, match=r"LogTree .* [\d.]+ MB .* memory_limit of") as caught:
             LogTree(memory_limit=need / 2).fit(X, y, progress=lambda *told: seen.append(told))
         assert "max_nodes" in str(caught.value)
         assert "\n" not in str(caught.value)
@@ -385,7 +385,7 @@ class TestScores:
             node = tree.links_[node, LEFT if value < 0 else RIGHT]
         assert node == tree._leaves(sp.csr_array(X[:1]))[0]
         assert why.score > 0  # the point lies where its class does
-        assert why.path()["went"].to_list()[0] in ("left", "right")
+        assert why.path_table()["went"].to_list()[0] in ("left", "right")
         assert "path" in str(why)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from longtail.pairs.profiles import ClassProfiles
 from longtail.pairs.similarity import (
     ABSENT,
     FEATURES,
-    Scorer,
+    ClassScorer,
     similarities,
 )
 
@@ -51,7 +52,7 @@ def corpora(draw):
 
 def class_scores(profiles, X, weights, k):
     """The k best classes of each document, by a scorer for this one call."""
-    return Scorer(profiles, weights).topk(X, k)
+    return ClassScorer(profiles, weights).topk(X, k)
 
 
 def profiles_of(X, Y):
@@ -195,11 +196,12 @@ def test_features_do_not_depend_on_the_unit_that_is_counted_in():
 
 def test_tables_go_with_their_profiles():
     profiles = profiles_of(np.eye(3, dtype=int), np.ones((3, 1), dtype=int))
+    tables = weakref.ref(similarity._tables_of(profiles))
     similarities(profiles, sp.csr_array((1, 3)))
-    kept = len(similarity._KEPT)
+    assert similarity._tables_of(profiles) is tables()
     del profiles
     gc.collect()
-    assert len(similarity._KEPT) < kept
+    assert tables() is None
 
 
 # ---- ranking ---------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ def test_documents_of_the_larger_corpus_take_both_ways(monkeypatch):
     """Else the test above would say nothing."""
     X, Y, new = larger()
     monkeypatch.setattr(similarity, "FREQUENT", 50)
-    scorer = Scorer(profiles_of(X, Y), np.r_[np.full(8, 0.3), -2.0, -1.0])
+    scorer = ClassScorer(profiles_of(X, Y), np.r_[np.full(8, 0.3), -2.0, -1.0])
     frequent, idf = scorer._model[-2], scorer._model[3]
     tfidf = new * idf
     shares = np.linalg.norm(tfidf * frequent, axis=1) / np.linalg.norm(tfidf, axis=1)
@@ -340,7 +342,7 @@ def test_classes_without_documents_are_never_listed():
 def test_threads_do_not_change_the_result(n_jobs, monkeypatch):
     monkeypatch.setattr(similarity, "BLOCK", 16)
     X, Y, new = larger(7)
-    scorer = Scorer(profiles_of(X, Y), np.random.default_rng(7).standard_normal(10))
+    scorer = ClassScorer(profiles_of(X, Y), np.random.default_rng(7).standard_normal(10))
     alone = scorer.topk(sp.csr_array(new), 3)
     together = scorer.topk(sp.csr_array(new), 3, n_jobs=n_jobs)
     assert np.array_equal(alone.indices, together.indices)
@@ -353,7 +355,7 @@ def test_threads_do_not_change_the_result(n_jobs, monkeypatch):
 def test_weights_are_ten_numbers(weights):
     profiles = profiles_of(np.eye(2, dtype=int), np.eye(2, dtype=int))
     with pytest.raises(ParameterError, match="ten finite numbers"):
-        Scorer(profiles, weights)
+        ClassScorer(profiles, weights)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5])

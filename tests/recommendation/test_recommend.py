@@ -139,6 +139,12 @@ class TestRecommendation:
         assert found.method != "cbm"
         assert any("cbm would take" in reason and "30 MB" in reason for reason in found.reasons)
 
+    def test_where_nothing_fits_the_cause_and_the_remedy_are_one_sentence(self, monkeypatch):
+        monkeypatch.setattr("longtail.recommendation.choice.available_memory", lambda: 1000)
+        data = make_longtail(300, 200, 50, random_state=0)
+        with pytest.raises(InputError, match=r"^No method fits: \S+ would take [^;]*; give fewer"):
+            recommend(data.X, data.Y)
+
     def test_estimates_of_texts_are_those_of_a_tagger(self):
         data = load_api_docs()
         texts, Y = data.texts[:200], data.Y[:200]
@@ -161,6 +167,10 @@ class TestRecommendation:
     def test_odd_wishes_and_nothing_at_all_are_refused(self):
         with pytest.raises(ParameterError, match="want must be one of ranking"):
             recommend(np.eye(2), ["a", "b"], want="best")
+        with pytest.raises(InputError, match=r"^X has 2 rows and Y 3;"):
+            recommend(np.eye(2), ["a", "b", "c"])
+        with pytest.raises(InputError, match=r"^X holds NaN"):
+            recommend(np.array([[np.nan], [1.0]]), ["a", "b"])
         with pytest.raises(InputError, match="no point with a label"):
             recommend(np.eye(2), sp.csr_array((2, 3)))
 

@@ -22,7 +22,7 @@ def label_matrix():
 
 @pytest.fixture(scope="module")
 def curve(Y):
-    return code_size_curve(Y, hubs=[0, 5, 10, 20], sizes=[1, 2, 5, 10])
+    return code_size_curve(Y, numbers_of_hubs=[0, 5, 10, 20], max_cluster_sizes=[1, 2, 5, 10])
 
 
 def lines_of(table):
@@ -47,7 +47,7 @@ def test_a_line_for_each_number_of_hubs_and_one_for_the_best(curve):
 
 def test_the_choice_is_marked(Y):
     choice = choose_clusters(Y, 30)
-    setting = (choice.n_hubs, choice.max_size)
+    setting = (choice.n_hubs, choice.max_cluster_size)
     (ax,) = code_size_figure(choice.curve, chosen=setting).axes
     star = ax.lines[-1]
     assert star.get_xdata().tolist() == [choice.code_size]
@@ -60,8 +60,8 @@ def test_the_choice_is_marked(Y):
 
 def test_a_chosen_setting_off_the_best_curve_is_in_the_table(curve):
     envelope = lower_envelope(curve)
-    off = curve.join(envelope, on=["n_hubs", "max_size"], how="anti").row(0, named=True)
-    setting = (off["n_hubs"], off["max_size"])
+    off = curve.join(envelope, on=["n_hubs", "max_cluster_size"], how="anti").row(0, named=True)
+    setting = (off["n_hubs"], off["max_cluster_size"])
     assert code_size_table(curve).row_count == len(envelope)
     assert code_size_table(curve, chosen=setting).row_count == len(envelope) + 1
     assert code_size_table(curve, chosen=setting, every=True).row_count == len(curve)

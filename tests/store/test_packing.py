@@ -147,7 +147,7 @@ def broken_matrix():
         ({"f": Word("x")}, "f: a value of type tests.store.test_packing.Word"),
         ({"f": Unregistered()}, "register its class with longtail.store.register"),
         ({"f": {1: 2}}, "f: the key 1 is of type int"),
-        ({"f": np.ma.array([1])}, "f: a value of type numpy.ma.MaskedArray"),
+        ({"f": np.ma.array([1])}, r"f: a value of type numpy\.ma\.(core\.)?MaskedArray"),
         ({"f": np.array(["2020"], dtype="M8[Y]")}, r"f: an array of type datetime64\[Y\]"),
         ({"f": np.array([b"x"])}, r"f: an array of type \|S1"),
         ({"f": np.zeros(2, dtype="i4,f4")}, "f: an array of type"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -29,12 +27,12 @@ class Contest:
         quiet: bool,
         as_json: bool,
     ) -> None:
-        from longtail.comparison import Comparison
-        from longtail.comparison.running import kinds_of, setup_of
+        from longtail.comparison import Comparison, Setup
+        from longtail.comparison.entrants import kinds_of
         from longtail.report import ComparisonTable
 
         kinds = kinds_of(classifiers.values())
-        self.comparison = Comparison(setup_of(problem, k=ranks, tail=tail, kinds=kinds))
+        self.comparison = Comparison(Setup.of(problem, k=ranks, tail=tail, kinds=kinds))
         self._problem = problem
         self._classifiers = classifiers
         self._options: dict[str, Any] = {
@@ -96,7 +94,8 @@ class Contest:
 
     def end(self) -> None:
         """The exit code: interrupted, or nothing finished."""
-        from longtail.cli._failures import REFUSED, Interrupted
+        from longtail.cli._failures import Interrupted
+        from longtail.errors import LongtailError
 
         if self._interrupted is not None:
             done = len(self.comparison.results)
@@ -105,7 +104,10 @@ class Contest:
                 "methods were finished."
             )
         if not self.comparison.finished:
-            raise typer.Exit(REFUSED)
+            raise LongtailError(
+                "No method was finished; their rows say why, and --time-limit and --memory-limit "
+                "say what may be tried."
+            )
 
 
 def _heading(comparison: Comparison) -> str:

@@ -7,10 +7,11 @@ whoever read the output stopped reading.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -45,7 +46,7 @@ class Commands(TyperGroup):
                 sys.stdout.flush()
                 return result
         except LongtailError as error:
-            complain(error)
+            complain(as_typed(str(error), self._options(ctx)))
             code = REFUSED
         except KeyboardInterrupt as error:
             complain(error if isinstance(error, Interrupted) else "Interrupted.", "")
@@ -61,6 +62,38 @@ class Commands(TyperGroup):
             complain("there is not enough memory for this; use fewer points or features.")
             code = REFUSED
         raise typer.Exit(code)
+
+    def _options(self, ctx: Any) -> dict[str, str]:
+        """The options of the command that was called, by the names of their parameters."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return {
+            each.name: next(word for word in each.opts if word.startswith("--"))
+            for each in getattr(command, "params", ())
+            if each.name and any(word.startswith("--") for word in each.opts)
+        }
+
+
+def as_typed(message: str, options: Mapping[str, str]) -> str:
+    """A message of the library in the words of the command line.
+
+    Parameters with an underscore in their name, before an = or between backticks are meant.
+
+    Examples
+    --------
+    >>> options = {"text_column": "--text-column", "part": "--part", "want": "--want"}
+    >>> as_typed("say it with text_column; part='test' is for folders; leave out `want`", options)
+    "say it with --text-column; --part 'test' is for folders; leave out --want"
+    """
+
+    def typed(found: re.Match[str]) -> str:
+        quoted, name, equals = found.groups()
+        option = options.get(quoted or name)
+        if option is None or not (quoted or equals or "_" in name):
+            return found[0]
+        has_value = equals and re.match(r"[\w'\"]", message[found.end() :])
+        return f"{option} " if has_value else option
+
+    return re.sub(r"`(\w+)`|(?<![\w-])([a-z_]+)\b(=?)", typed, message)
 
 
 def command_line(context: Any) -> str:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from longtail.data import Dataset, RowScaler, TextFeatures
+from longtail.data.scaling import Damping, Norm
+from longtail.data.text import ANALYZERS
 from longtail.errors import ParameterError
 from longtail.tagger import FeatureKind, usual_features
 
 _FOR_TEXTS = ("analyzer", "ngrams", "min_df", "max_df", "max_features", "stop_words")
+_WORDS = {
+    "analyzer": ANALYZERS,
+    "norm": (*get_args(Norm), "none"),
+    "damping": (*get_args(Damping), "none"),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,11 @@ class FeatureOptions:
     def settings(self) -> dict[str, Any]:
         """What was given as constructor arguments; refused here if it cannot be understood."""
         found = self.given()
+        for name, words in _WORDS.items():
+            if name in found and found[name] not in words:
+                raise ParameterError(
+                    f"--{name} is {', '.join(words[:-1])} or {words[-1]}, not {found[name]!r}."
+                )
         for name in ("norm", "damping"):
             if found.get(name) == "none":
                 found[name] = None
@@ -64,12 +76,15 @@ class FeatureOptions:
 def _ngram_range(text: str) -> tuple[int, int]:
     first, dash, last = text.partition("-")
     try:
-        return (int(first), int(last)) if dash else (1, int(first))
+        shortest, longest = (int(first), int(last)) if dash else (1, int(first))
     except ValueError:
+        shortest = longest = 0
+    if not 1 <= shortest <= longest:
         raise ParameterError(
             f"--ngrams takes the longest run of words, such as 2, or both ends, such as 2-3, not "
             f"{text!r}."
-        ) from None
+        )
+    return shortest, longest
 
 
 def _count_or_share(name: str, text: str) -> int | float:

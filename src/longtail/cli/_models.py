@@ -1,4 +1,4 @@
-"""A model as the commands use it: what it wants as input, its answers in chunks, how good it is."""
+"""A model as the commands use it: what it wants as input, its answers, chunks of points."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._run import progress_bar
 from longtail.base import ExtremeClassifier, load
 from longtail.data import Dataset
 from longtail.errors import InputError, ModelError
 from longtail.labels import encode_labels, names_to_matrix, propensities
-from longtail.metrics import Evaluation, by_frequency, evaluate
 from longtail.tagger import Tagger
 
 CHUNK = 1024
@@ -84,6 +82,11 @@ class Model:
             data = data.aligned_to(feature_names=names)
         return data.X
 
+    def labelled(self, data: Dataset) -> tuple[Any, Dataset]:
+        """Inputs and labels, matched by name; refused where there is nothing to measure."""
+        refuse_unlabelled(data)
+        return self.inputs(data), data.aligned_to(label_names=self.classes)
+
     def _n_features(self) -> int:
         """Columns of the input, before the features of a tagger make others of them."""
         first = self.estimator.features_ if isinstance(self.estimator, Tagger) else self.estimator
@@ -113,96 +116,16 @@ class Model:
         return np.asarray(self.estimator.label_counts_), int(self.estimator.n_points_)
 
 
+def refuse_unlabelled(data: Dataset) -> None:
+    """Refuse data on which nothing can be measured."""
+    if not len(data):
+        raise InputError("There is no point to measure on; give data with at least one.")
+    if not data.Y.nnz:
+        raise InputError("No point has a label to measure on; give data with labels.")
+
+
 def chunks(inputs: Any, size: int = CHUNK) -> Iterator[Any]:
     """Inputs, texts or rows, so many at a time."""
     n = inputs.shape[0] if hasattr(inputs, "shape") else len(inputs)
     for first in range(0, n, size):
         yield inputs[first : first + size]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How good a model is on some data.
-
-    Attributes
-    ----------
-    evaluation : Evaluation
-        All metrics.
-    by_frequency : polars.DataFrame
-        Precision and recall by the frequency of the labels in training.
-    points, labels : int
-        Points measured on, and distinct labels that they have.
-    unknown_labels : int
-        Labels among them that the model does not know: it misses them all.
-    """
-
-    evaluation: Evaluation
-    by_frequency: Any
-    points: int
-    labels: int
-    unknown_labels: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """All as plain values."""
-        return {
-            "points": self.points,
-            "labels": self.labels,
-            "unknown_labels": self.unknown_labels,
-            "metrics": self.evaluation.to_dict(),
-            "by_frequency": self.by_frequency.to_dicts(),
-        }
-
-
-def measure(
-    model: Model,
-    data: Dataset,
-    *,
-    k: list[int],
-    tail: float = 0.0,
-    constants: str | None = None,
-    progress: bool | None = None,
-) -> Measured:
-    """Predict a data set and compare with its labels, which are matched by name.
-
-    Parameters
-    ----------
-    model : Model
-    data : Dataset
-        With labels; those that the model does not know count as missed.
-    k : list of int
-        Ranks.
-    tail : float
-        Tail weight of the ranking, as in `predict_topk`; the label sets do not depend on it.
-    constants : str, optional
-        Published data set whose propensity constants are to be used.
-    progress : bool, optional
-        As in `fit`.
-    """
-    if not len(data):
-        raise InputError("There is no point to measure on; give data with at least one.")
-    known = len(model.classes)
-    data = data.aligned_to(label_names=model.classes)
-    inputs = model.inputs(data)
-    scores, sets = [], []
-    with progress_bar(progress) as bar:
-        done = 0
-        for chunk in chunks(inputs):
-            scores.append(model.topk(chunk, max(k), tail=tail, constants=constants))
-            sets.append(model.label_sets(chunk))
-            done += scores[-1].shape[0]
-            if bar is not None:
-                bar("predicting", done, len(data))
-    top, committed = (sp.csr_array(sp.vstack(parts, format="csr")) for parts in (scores, sets))
-    for matrix in (top, committed):
-        matrix.resize(data.Y.shape)
-    counts, n_points = model.counts()
-    widened = np.concatenate([counts, np.zeros(data.n_labels - known, dtype=np.int64)])
-    chances = propensities(widened, n_points, propensity_constants=constants)
-    evaluation = evaluate(data.Y, scores=top, predicted=committed, k=k, propensities=chances)
-    return Measured(
-        evaluation=evaluation,
-        by_frequency=by_frequency(data.Y, top, counts=widened, k=k),
-        points=len(data),
-        labels=len(np.unique(data.Y.indices)),
-        unknown_labels=data.n_labels - known,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -62,6 +63,15 @@ Format = Annotated[
         rich_help_panel=READING,
     ),
 ]
+FormatOrLines = Annotated[
+    str | None,
+    typer.Option(
+        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv, parquet or lines (a text each); by "
+        "default told from the file.",
+        metavar="FORMAT",
+        rich_help_panel=READING,
+    ),
+]
 Part = Annotated[
     str | None,
     typer.Option(
@@ -108,6 +118,24 @@ class Reading:
     labels_column: str | None = None
     label_separator: str | None = None
     read: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        from longtail.errors import ParameterError
+
+        twice = {"text_column", "labels_column", "label_separator"} & set(
+            _named_values(self.read or ())
+        )
+        for name in twice:
+            if getattr(self, name):
+                raise ParameterError(
+                    f"--{name.replace('_', '-')} and --read both say it; give one."
+                )
+
+    def check_format(self) -> None:
+        """Refuse a format that no reader knows, before anything is read."""
+        from longtail.data.loading import check_format
+
+        check_format(self.format)
 
     def load(self, path: Path, *, usual_part: Literal["train", "test"]) -> Dataset:
         """Read the data set; of a folder with parts the usual one, unless the options say."""
@@ -159,7 +187,13 @@ def share_or_count(size: float) -> int | float:
     >>> share_or_count(0.2), share_or_count(100.0)
     (0.2, 100)
     """
-    return int(size) if size >= 1 and size == int(size) else size
+    from longtail.errors import ParameterError
+
+    if not 0 < size < math.inf or (size >= 1 and size != int(size)):
+        raise ParameterError(
+            f"--test-size is a share of the points, such as 0.2, or a number of them, not {size:g}."
+        )
+    return int(size) if size >= 1 else size
 
 
 def parse_ranks(text: str) -> list[int]:

@@ -10,15 +10,38 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from longtail import store
+from longtail.cli._failures import Interrupted
 from longtail.errors import CheckpointError
 
 _NOTE = "train.json"
+_KIND = "longtail training"
 _RUN = "run.json"
 _WORKPLACE = ".longtail-"
+
+
+def refuse_partial(path: Path) -> None:
+    """Refuse the folder of an unfinished training where data or a model is wanted."""
+    found = _note_in(path)
+    if found is not None:
+        what = f"{found.get('method')} on {found.get('data')}"
+        raise CheckpointError(
+            f"{path} holds an unfinished training ({what}); run its command again to finish it."
+        )
+
+
+def _note_in(folder: Path) -> dict[str, Any] | None:
+    """The note of a folder, if it is one of ours."""
+    try:
+        found = json.loads((folder / _NOTE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("kind") == _KIND else None
 
 
 class Partial:
@@ -36,7 +59,7 @@ class Partial:
         target = Path(os.path.realpath(model))
         self.folder = target.with_name(f"{target.name}.partial")
         self.checkpoint = self.folder / "checkpoint"
-        self._notes = {"kind": "longtail training", **notes}
+        self._notes = {"kind": _KIND, **notes}
 
     def check(self) -> bool:
         """Whether there is something to go on from; refuse a folder that is something else."""
@@ -75,6 +98,26 @@ class Partial:
             with store.atomic_file(self.folder / _NOTE) as place:
                 place.write_text(json.dumps(self._notes), encoding="utf-8")
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Leave the folder if it helps to go on, and say so to whoever interrupts."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.is_worth_keeping():
+                raise Interrupted(
+                    f"Interrupted: what is finished is kept in {self.folder}; run the same command "
+                    "again to go on."
+                ) from None
+            self.remove()
+            raise Interrupted(
+                "Interrupted before anything was finished; nothing is left."
+            ) from None
+        except BaseException:
+            if not self.is_worth_keeping():
+                self.remove()
+            raise
+
     def is_worth_keeping(self) -> bool:
         """Whether any piece of work is finished."""
         return any(
@@ -101,10 +144,4 @@ class Partial:
 
     def _found(self) -> dict[str, Any] | None:
         """The note of the folder, if it is one of ours."""
-        try:
-            found = json.loads((self.folder / _NOTE).read_bytes())
-        except (OSError, ValueError):
-            return None
-        if not isinstance(found, dict) or found.get("kind") != self._notes["kind"]:
-            return None
-        return found
+        return _note_in(self.folder)

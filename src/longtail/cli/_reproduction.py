@@ -137,13 +137,14 @@ class Reproduction:
         return with_choice(trial, candidates)
 
     def _begin(self, opened: OpenTrial, methods: list[str], described: dict[str, Any]) -> None:
-        from longtail.comparison.running import kinds_of, setup_of
+        from longtail.comparison import Setup
+        from longtail.comparison.entrants import kinds_of
         from longtail.methods import methods as known
         from longtail.report import trial_heading
 
         names = [self._paper.methods[method] for method in methods]
         kinds = kinds_of(known()[name].estimator for name in names if name in known())
-        trial, sizes = opened.trial, setup_of(opened.problem, k=(1,), kinds=kinds or ("scaled",))
+        trial, sizes = opened.trial, Setup.of(opened.problem, k=(1,), kinds=kinds or ("scaled",))
         described |= {
             "features": dict(trial.features),
             "parameters": {name: dict(given) for name, given in trial.parameters.items()},

@@ -169,7 +169,7 @@ def compare(
     from longtail.cli._contest import Contest
     from longtail.cli._features import FeatureOptions
     from longtail.cli._output import remark
-    from longtail.comparison.running import check_places
+    from longtail.comparison.entrants import check_places
     from longtail.labels import propensity_constants
     from longtail.report import check_page_target, check_plot_target
 
@@ -190,8 +190,10 @@ def compare(
     if keep is not None:
         check_places(keep, chosen)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    size = _size_of_test(test, test_size)
+    reading.check_format()
     remark(f"Reading {data}", quiet=quiet)
-    trained_on, tested_on = _parts(data, test, reading, test_size, random_state)
+    trained_on, tested_on = _parts(data, test, reading, size, random_state)
     problem = _prepared(trained_on, tested_on, chosen, options, constants, str(data), quiet)
     contest = Contest(
         problem, chosen, ranks, tail=tail, keep=keep, limits=limits, curves=report is not None,
@@ -230,7 +232,7 @@ def parse_methods(
     >>> parse_methods("dismec,loose=dismec", ["loose.C=0.1"], jobs=2)
     {'dismec': DiSMEC(n_jobs=2), 'loose': DiSMEC(C=0.1, n_jobs=2)}
     """
-    from longtail.comparison.running import named_classifiers
+    from longtail.comparison.entrants import named_classifiers
     from longtail.errors import ParameterError
     from longtail.methods import find_method, parse_settings
     from longtail.methods import methods as known
@@ -270,28 +272,30 @@ def parse_methods(
     return named_classifiers(classifiers, n_jobs=jobs)
 
 
+def _size_of_test(test: Path | None, size: float | None) -> int | float | None:
+    from longtail.errors import ParameterError
+
+    if test is not None and size is not None:
+        raise ParameterError("--test names data to test on, --test-size splits some off; give one.")
+    return None if size is None else share_or_count(size)
+
+
 def _parts(
-    data: Path, test: Path | None, reading: Reading, test_size: float | None, random_state: int
+    data: Path, test: Path | None, reading: Reading, size: float | None, random_state: int
 ) -> tuple[Dataset, Dataset]:
     """What to train and what to test on: the parts of a folder, two files, or a split."""
     from dataclasses import replace
 
     from longtail.data.recognise import parts_of_folder
-    from longtail.errors import ParameterError
 
     if test is not None:
-        if test_size is not None:
-            raise ParameterError(
-                "--test names data to test on, --test-size splits some off; give one."
-            )
         held_out = replace(reading, part=None).load(test, usual_part="test")
         return reading.load(data, usual_part="train"), held_out
     parts = parts_of_folder(data) if data.is_dir() else {}
-    if test_size is None and reading.part is None and {"train", "test"} <= set(parts):
+    if size is None and reading.part is None and {"train", "test"} <= set(parts):
         return reading.load(data, usual_part="train"), reading.load(data, usual_part="test")
-    size = USUAL_TEST_SIZE if test_size is None else test_size
     whole = reading.load(data, usual_part="train")
-    return whole.split(test_size=share_or_count(size), random_state=random_state)
+    return whole.split(test_size=size or USUAL_TEST_SIZE, random_state=random_state)
 
 
 def _prepared(
@@ -308,7 +312,7 @@ def _prepared(
 
     from longtail.cli._output import remark
     from longtail.comparison import prepare
-    from longtail.comparison.running import kinds_of
+    from longtail.comparison.entrants import kinds_of
 
     features = {kind: options.transformer(train, kind) for kind in kinds_of(classifiers.values())}
     problem = prepare(train, test, features=features, propensity_constants=constants)

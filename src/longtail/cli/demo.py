@@ -40,7 +40,8 @@ def demo(
     ```
     """
     from longtail import DiSMEC, Tagger, store
-    from longtail.cli._models import Model, measure
+    from longtail.cli._measured import measure
+    from longtail.cli._models import Model
     from longtail.cli._output import console, print_missing_extras, remark
     from longtail.cli.evaluate import print_measured
     from longtail.data import load_api_docs

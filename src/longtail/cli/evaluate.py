@@ -27,7 +27,7 @@ from longtail.cli._options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longtail.cli._models import Measured
+    from longtail.cli._measured import Measured
 
 
 def evaluate(
@@ -64,7 +64,8 @@ def evaluate(
     ```
     """
     from longtail.base import check_tail
-    from longtail.cli._models import Model, measure
+    from longtail.cli._measured import measure
+    from longtail.cli._models import Model
     from longtail.cli._output import console, print_json
     from longtail.labels import propensity_constants
 

@@ -80,7 +80,6 @@ def extend(
     from longtail.cli._models import Model
     from longtail.cli._output import print_json, remark
     from longtail.cli._partial import Partial
-    from longtail.cli.train import _kept_in
 
     started = time.monotonic()
     target = model if to is None else to
@@ -104,7 +103,7 @@ def extend(
     new, known = _new_labels(points, loaded, labels)
     remark(_what_is_new(len(new), known), quiet=quiet)
     if new or to is not None or goes_on:
-        with _kept_in(partial):
+        with partial.kept():
             if new:
                 _learn(loaded, points, new, partial, jobs, quiet)
             store.write(target, loaded.estimator, meta=_meta(model, notes, len(new), len(points)))

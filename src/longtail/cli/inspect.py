@@ -66,10 +66,17 @@ def inspect(
     """
     from longtail import store
     from longtail.cli._output import remark
+    from longtail.cli._partial import refuse_partial
+    from longtail.errors import ParameterError
 
     if store.is_model(path):
+        if plot is not None:
+            raise ParameterError(
+                "--plot draws the labels of data, and this is a model; leave it out."
+            )
         _inspect_model(path, as_json)
         return
+    refuse_partial(path)
     from longtail.recommendation import check_want
 
     wish = check_want(want)
@@ -80,9 +87,7 @@ def inspect(
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
     data = reading.load(path, usual_part="train")
     advice = _recommended(data, wish, jobs) if recommend else None
-    _inspect_data(data, path, graph, advice, as_json)
-    if advice is not None and not isinstance(advice, str) and not as_json:
-        _print_command(path, reading, advice.method)
+    _inspect_data(data, path, graph, advice, reading, as_json)
     if plot is not None:
         from longtail.report import label_figure, save_figure
 
@@ -96,11 +101,12 @@ def _inspect_data(
     path: Path,
     with_graph: bool,
     advice: Recommendation | str | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     from longtail.cli._output import console, print_json
     from longtail.labels import tail_statistics
-    from longtail.report import describe_graph, facts_table, hubs_table, tail_table
+    from longtail.report import describe_graph, facts_table, hubs_table, printable, tail_table
 
     sizes = _sizes(data)
     tail = tail_statistics(data.Y)
@@ -113,7 +119,7 @@ def _inspect_data(
                 **sizes,
                 "tail": tail.to_dict(),
                 "graph": None if graph is None else graph.to_dict(),
-                "recommendation": _as_plain_values(advice),
+                "recommendation": _as_plain_values(advice, path, reading),
             }
         )
         return
@@ -139,6 +145,8 @@ def _inspect_data(
         screen.print(advice)
     elif advice is not None:
         _print_recommendation(advice, screen)
+        line = printable(shlex.join(_command(advice, path, reading)))
+        screen.print(f"To train it:\n  {line}", soft_wrap=True)
 
 
 def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation | str:
@@ -156,11 +164,15 @@ def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation 
         return str(error)
 
 
-def _as_plain_values(advice: Recommendation | str | None) -> dict[str, Any] | None:
-    """A recommendation; or why there is none, as its only reason."""
+def _as_plain_values(
+    advice: Recommendation | str | None, path: Path, reading: Reading
+) -> dict[str, Any] | None:
+    """A recommendation and the words that train it; or why there is none, as its only reason."""
     if isinstance(advice, str):
-        return {"method": None, "reasons": [advice]}
-    return None if advice is None else advice.to_dict()
+        return {"method": None, "reasons": [advice], "command": None}
+    if advice is None:
+        return None
+    return {**advice.to_dict(), "command": _command(advice, path, reading)}
 
 
 def _print_recommendation(advice: Recommendation, screen: Any) -> None:
@@ -186,13 +198,10 @@ def _print_recommendation(advice: Recommendation, screen: Any) -> None:
         screen.print(indented(f"or {one.method} {one.prefer} ({cost})"))
 
 
-def _print_command(path: Path, reading: Reading, method: str) -> None:
-    """The line to type to train what is recommended."""
-    from longtail.cli._output import console
-    from longtail.report import printable
-
-    words = ["longtail", "train", str(path), *reading.words(), "--to", "MODEL", "--method", method]
-    console().print(f"To train it:\n  {printable(shlex.join(words))}", soft_wrap=True)
+def _command(advice: Recommendation, path: Path, reading: Reading) -> list[str]:
+    """The words to type to train what is recommended."""
+    where = ["--to", "MODEL", "--method", advice.method]
+    return ["longtail", "train", str(path), *reading.words(), *where]
 
 
 def _sizes(data: Dataset) -> dict[str, Any]:
@@ -261,6 +270,8 @@ def _inspect_model(path: Path, as_json: bool) -> None:
 
 
 def _model_in_words(facts: dict[str, Any]) -> dict[str, str]:
+    from longtail.estimates import size_in_words
+
     words = {
         "Method": f"{facts['method']} ({facts['class'].rpartition('.')[2]})",
         "Takes": facts["takes"],
@@ -271,7 +282,7 @@ def _model_in_words(facts: dict[str, Any]) -> dict[str, str]:
         words["Training points"] = f"{facts['training points']:,}"
     if facts["weights"] is not None:
         words["Stored weights"] = f"{facts['weights']:,}"
-    words["Size"] = f"{facts['bytes'] / 1e6:,.1f} MB, format {facts['format']}"
+    words["Size"] = f"{size_in_words(facts['bytes'])}, format {facts['format']}"
     return words
 
 

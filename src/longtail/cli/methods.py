@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="A method, to see its parameters.", show_default=False)
+        str | None,
+        typer.Argument(metavar="NAME", help="A method, to see its parameters.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import typer
 
 from longtail.cli._options import (
     Constants,
-    Format,
+    FormatOrLines,
     Jobs,
     Part,
     Quiet,
@@ -55,7 +56,7 @@ def predict(
     ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
-    format: Format = None,
+    format: FormatOrLines = None,
     part: Part = None,
     text_column: TextColumn = None,
     read: Read = None,
@@ -86,6 +87,12 @@ def predict(
         propensity_constants(constants)
     if check_tail(tail) > 0 and proba:
         raise ParameterError("--tail ranks by more than probabilities; leave it or --proba out.")
+    if constants is not None and tail == 0:
+        raise ParameterError("--propensity-constants are for --tail; give it a weight above 0.")
+    if threshold is not None and math.isnan(threshold):
+        raise ParameterError("--threshold must be a number, not nan.")
+    if to is not None and to.exists() and data.exists() and to.samefile(data):
+        raise ParameterError(f"--to would write over the points in {data}; name another file.")
     loaded = Model.load(model, jobs=jobs)
     if proba and not loaded.has_probabilities:
         raise ParameterError(

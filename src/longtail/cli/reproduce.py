@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(help="A paper; without one, all are listed.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="PAPER", help="A paper; without one, all are listed.", show_default=False
+        ),
     ] = None,
     data: Annotated[
         Path | None,

@@ -130,13 +130,10 @@ def tail(
 
 def _scores(model: Model, data: Dataset, depth: int) -> HeldOutScores:
     """Scores of the points, with the labels matched by name."""
-    from longtail.errors import InputError
     from longtail.tail import validation_scores
 
-    if not len(data):
-        raise InputError("There is no point to measure on; give data with at least one.")
-    data = data.aligned_to(label_names=model.classes)
-    return validation_scores(model.estimator, model.inputs(data), data.label_sets(), depth=depth)
+    inputs, data = model.labelled(data)
+    return validation_scores(model.estimator, inputs, data.label_sets(), depth=depth)
 
 
 def _keep(calibration: Calibration, folder: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +38,7 @@ from longtail.cli._options import (
 )
 
 if TYPE_CHECKING:
-    from longtail.cli._models import Measured
+    from longtail.cli._measured import Measured
     from longtail.cli._partial import Partial
     from longtail.data import Dataset
     from longtail.tagger import Tagger
@@ -109,7 +107,8 @@ def train(
     """
     from longtail import store
     from longtail.cli._features import FeatureOptions
-    from longtail.cli._models import Model, measure
+    from longtail.cli._measured import measure
+    from longtail.cli._models import Model, refuse_unlabelled
     from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
     from longtail.methods import find_method, parse_settings
@@ -129,6 +128,7 @@ def train(
         analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
     )
     options.settings()
+    size = None if test_size is None else share_or_count(test_size)
     store.check_target(to)
     notes = {
         "data": data.name or str(data),
@@ -143,12 +143,13 @@ def train(
     if partial.check():
         remark(f"Going on from {partial.folder}.", quiet=quiet)
     reading = Reading(format, part, text_column, labels_column, label_separator, read)
+    reading.check_format()
     remark(f"Reading {data}", quiet=quiet)
     points = reading.load(data, usual_part="train")
     held_out = None
-    if test_size is not None:
-        size = share_or_count(test_size)
+    if size is not None:
         points, held_out = points.split(test_size=size, random_state=random_state)
+        refuse_unlabelled(held_out)
     remark(
         f"Training {chosen.name} on {len(points):,} points with {points.n_labels:,} labels",
         quiet=quiet,
@@ -157,7 +158,7 @@ def train(
         features=options.transformer(points, classifier.features), classifier=classifier
     )
     _check_memory(tagger, points, force=force, quiet=quiet)
-    with _kept_in(partial):
+    with partial.kept():
         tagger = _fitted(tagger, points, partial, quiet)
         measured = None
         if held_out is not None:
@@ -219,27 +220,6 @@ def _fitted(tagger: Tagger, points: Dataset, partial: Partial, quiet: bool) -> T
         )
     except CheckpointError:
         raise partial.belongs_to_other_work() from None
-
-
-@contextmanager
-def _kept_in(partial: Partial) -> Iterator[None]:
-    """Leave the partial folder if it helps to go on, and say so to whoever interrupts."""
-    from longtail.cli._failures import Interrupted
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        if partial.is_worth_keeping():
-            raise Interrupted(
-                f"Interrupted: what is finished is kept in {partial.folder}; run the same command "
-                "again to go on."
-            ) from None
-        partial.remove()
-        raise Interrupted("Interrupted before anything was finished; nothing is left.") from None
-    except BaseException:
-        if not partial.is_worth_keeping():
-            partial.remove()
-        raise
 
 
 def _meta(notes: dict[str, Any], measured: Measured | None) -> dict[str, Any]:

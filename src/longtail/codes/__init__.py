@@ -1,7 +1,7 @@
 """Reductions that predict a short code of the label set, and labels from that."""
 
 from longtail.codes.bound import error_bound
-from longtail.codes.choosing import Choice, choose_clusters, code_size_curve, lower_envelope
+from longtail.codes.choosing import ChosenClusters, choose_clusters, code_size_curve, lower_envelope
 from longtail.codes.code import encode, hashed_code, random_code, robust_code
 from longtail.codes.compressed_sensing import CompressedSensing
 from longtail.codes.decoding import Taking, decode_filter, decode_robust, identify_clusters
@@ -11,7 +11,7 @@ from longtail.codes.standard_bloom import StandardBloom
 
 __all__ = [
     "PLST",
-    "Choice",
+    "ChosenClusters",
     "CompressedSensing",
     "RobustBloom",
     "StandardBloom",

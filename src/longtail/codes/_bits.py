@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from longtail._checks import check_count, check_not_negative, check_positive, check_seed
 from longtail._run import Run
-from longtail._sparse import from_ranked
+from longtail._sparse import from_ranked, stacked
 from longtail.base import ExtremeClassifier
 from longtail.codes._decode_kernels import best_labels
 from longtail.codes._explanation import CodeExplanation, explain_bits
@@ -25,6 +25,7 @@ from longtail.engine import fit_linear, index_for
 from longtail.engine.costs import linear_estimate
 from longtail.errors import ModelError, ParameterError
 from longtail.estimates import Estimate, matrix_bytes
+from longtail.marginal import row_seeds
 
 BLOCK_BYTES = 2**24  # bound on the log-odds of the bits of a block of points
 
@@ -115,9 +116,11 @@ class BitClassifier(ExtremeClassifier):
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         parts, first = [], 0
         n_bits = self.code_.shape[1]
+        by_chance = self.decoding == "random"
+        seeds = row_seeds(X, self.random_state) if by_chance else None
         for odds in self._log_odds(X):
-            taking = Taking(self.threshold, self.decoding == "random", self.random_state, first)
-            chosen = self._decode(odds, taking)
+            own = None if seeds is None else seeds[first : first + len(odds)]
+            chosen = self._decode(odds, Taking(self.threshold, by_chance, seeds=own))
             rows, hubs = np.nonzero(odds[:, n_bits:] >= 0)
             alone = sp.csr_array(
                 (np.ones(len(rows)), (rows, self.hubs_[hubs])),
@@ -125,7 +128,7 @@ class BitClassifier(ExtremeClassifier):
             )
             parts.append(chosen + alone)
             first += len(odds)
-        return sp.csr_array(sp.vstack(parts, format="csr"))
+        return stacked(parts)
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         tables = tables_of(self.code_)
@@ -138,7 +141,7 @@ class BitClassifier(ExtremeClassifier):
             scores = np.empty((len(odds), k))
             best_labels(odds, tables.label_ptr, tables.label_bits, alone, labels, scores)
             parts.append(from_ranked(labels, scores, n_labels))
-        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return stacked(parts)
 
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0

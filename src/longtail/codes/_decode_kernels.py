@@ -9,25 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
+from longtail._random_kernels import GOLDEN, mixed, uniform
 from longtail._sparse import offer
 
 NO_CLUSTER = -1
 
 
 @kernel
-def _mixed(x):
-    """Bits of x thoroughly mixed (splitmix64)."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def chance(seed, row, label):
-    """A number in [0, 1) that depends on all three, as if drawn."""
-    x = _mixed(_mixed(_mixed(np.uint64(seed)) ^ np.uint64(row)) ^ np.uint64(label))
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+def chance(seed, label):
+    """A number in [0, 1) that depends on a point's seed and the label, as if drawn."""
+    return uniform((mixed(np.uint64(seed) + GOLDEN) ^ np.uint64(label)) + GOLDEN)
 
 
 @kernel
@@ -91,16 +82,16 @@ def identify(
 
 
 @kernel
-def _accepted(on, bits, threshold, randomised, seed, row, label):
+def _accepted(on, bits, threshold, randomised, seed, label):
     if randomised:
-        return chance(seed, row, label) * bits < on
+        return chance(seed, label) * bits < on
     return on > 0 and on >= threshold * bits - 1e-9
 
 
 @kernel
 def pick_from_clusters(
-    odds, label_ptr, label_bits, cluster, cluster_ptr, members, threshold, randomised, seed,
-    first_row, ends, labels, fill,
+    odds, label_ptr, label_bits, cluster, cluster_ptr, members, threshold, randomised, seeds,
+    ends, labels, fill,
 ):  # fmt: skip
     """Labels of the cluster of each point that have enough of their bits on.
 
@@ -117,7 +108,7 @@ def pick_from_clusters(
                 for p in range(label_ptr[label], label_ptr[label + 1]):
                     on += odds[i, label_bits[p]] >= 0.0
                 bits = label_ptr[label + 1] - label_ptr[label]
-                if _accepted(on, bits, threshold, randomised, seed, first_row + i, label):
+                if _accepted(on, bits, threshold, randomised, seeds[i], label):
                     if fill:
                         labels[n] = label
                     n += 1
@@ -126,7 +117,7 @@ def pick_from_clusters(
 
 @kernel
 def pick_from_all(
-    odds, bit_ptr, bit_labels, label_ptr, threshold, randomised, seed, first_row, ends, labels, fill
+    odds, bit_ptr, bit_labels, label_ptr, threshold, randomised, seeds, ends, labels, fill
 ):
     """Labels of each point that have enough of their bits on, whatever their cluster.
 
@@ -149,7 +140,7 @@ def pick_from_all(
         for q in range(n_seen):
             label = seen[q]
             bits = label_ptr[label + 1] - label_ptr[label]
-            if _accepted(count[label], bits, threshold, randomised, seed, first_row + i, label):
+            if _accepted(count[label], bits, threshold, randomised, seeds[i], label):
                 if fill:
                     labels[n] = label
                 n += 1

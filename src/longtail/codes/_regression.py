@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from longtail._checks import check_count, check_positive, check_seed
 from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
+from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import RidgeFit, fit_ridge, ridge_values
 from longtail.engine.costs import ridge_estimate
-from longtail.engine.executor import run_threads
+from longtail.engine.executor import in_blocks
 from longtail.errors import ModelError, ParameterError
 from longtail.estimates import Estimate, matrix_bytes
 
@@ -172,29 +173,23 @@ class RegressionCode(ExtremeClassifier):
 
     def _in_blocks(
         self,
-        X: sp.csr_array,
+        work: Callable[..., Result],
         weights: NDArray[np.float32],
-        work: Callable[[NDArray[np.float64], int], Result],
+        X: sp.csr_array,
+        *others: sp.csr_array,
     ) -> list[Result]:
-        """What `work` makes of the values of each block of points and the number of its first row.
+        """What `work` makes of the values of each block of points, and of the same rows of others.
 
         Blocks do not depend on the number of threads. The values cost O(nnz(row)·B) a row.
         """
         size = min(max(1, BLOCK_BYTES // (8 * len(self.code_))), BLOCK_ROWS)
-        results: dict[int, Result] = {}
-
-        def block(first: int, stop: NDArray[np.int8]) -> Result:
-            return work(ridge_values(X[first : first + size], weights), first)
-
-        starts = range(0, X.shape[0], size)
-        if len(starts) == 1:
-            return [block(0, np.zeros(1, dtype=np.int8))]
-        run_threads(block, starts, n_jobs=self.n_jobs, done=results.__setitem__)
-        return [results[first] for first in starts]
+        return in_blocks(
+            lambda x, *same: work(ridge_values(x, weights), *same), X, *others,
+            size=size, n_jobs=self.n_jobs,
+        )  # fmt: skip
 
     def _decoded(
-        self, X: sp.csr_array, decode: Callable[[NDArray[np.float64], int], sp.csr_array]
+        self, X: sp.csr_array, decode: Callable[[NDArray[np.float64]], sp.csr_array]
     ) -> sp.csr_array:
         """The labels (n, L) that `decode` finds in each block of points."""
-        parts = self._in_blocks(X, self.weights_, decode)
-        return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+        return stacked(self._in_blocks(decode, self.weights_, X))

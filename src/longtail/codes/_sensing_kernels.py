@@ -223,13 +223,13 @@ def lasso(correlations, code, products, allowed, sizes, labels, values, penaltie
 
 
 @kernel
-def count_hits(indptr, indices, first, labels, values, sizes_out, hits_out):
-    """Add up, for each size, the labels predicted and those that are right; rows from `first` on.
+def count_hits(indptr, indices, labels, values, sizes_out, hits_out):
+    """Add up, for each size, the labels predicted and those that are right.
 
     A label counts as predicted if its value is positive.
     """
     for i in range(labels.shape[0]):
-        begin, end = indptr[first + i], indptr[first + i + 1]
+        begin, end = indptr[i], indptr[i + 1]
         for number in range(labels.shape[1]):
             for q in range(labels.shape[2]):
                 if labels[i, number, q] != NONE and values[i, number, q] > 0.0:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from longtail._checks import check_count
+from longtail._checks import check_count, is_count
 from longtail._run import Run
 from longtail.codes.code import batch_size
 from longtail.errors import ParameterError
@@ -43,7 +43,7 @@ _SAME = 1e-12
 
 _SCHEMA = {
     "n_hubs": pl.Int64,
-    "max_size": pl.Int64,
+    "max_cluster_size": pl.Int64,
     "clusters": pl.Int64,
     "largest": pl.Int64,
     "batch": pl.Int64,
@@ -54,14 +54,14 @@ _SCHEMA = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenClusters:
     """Clusters for a wanted code size.
 
     Attributes
     ----------
     clusters : LabelClusters
         Hubs and clusters.
-    n_hubs, max_size : int
+    n_hubs, max_cluster_size : int
         The setting of `cluster_labels` that gives them.
     code_size : int
         Bits of the code, hubs included; at most the wanted size.
@@ -73,7 +73,7 @@ class Choice:
 
     clusters: LabelClusters = field(repr=False)
     n_hubs: int
-    max_size: int
+    max_cluster_size: int
     code_size: int
     uhl: float
     curve: pl.DataFrame = field(repr=False)
@@ -83,8 +83,8 @@ def code_size_curve(
     Y: Any,
     *,
     n_hashes: int = 2,
-    hubs: Iterable[int] | None = None,
-    sizes: Iterable[int] | None = None,
+    numbers_of_hubs: Iterable[int] | None = None,
+    max_cluster_sizes: Iterable[int] | None = None,
     random_state: int = 0,
     run: Run | None = None,
 ) -> pl.DataFrame:
@@ -96,9 +96,9 @@ def code_size_curve(
         The labels of the training set.
     n_hashes : int
         Bits of a label, K.
-    hubs : iterable of int, optional
+    numbers_of_hubs : iterable of int, optional
         Numbers of hubs; by default 0 and eleven more, up to all labels.
-    sizes : iterable of int, optional
+    max_cluster_sizes : iterable of int, optional
         Largest sizes of a cluster; by default 1 to 50 in ten steps.
     random_state : int
         Seed of the clustering.
@@ -108,8 +108,8 @@ def code_size_curve(
     Returns
     -------
     polars.DataFrame
-        One row a setting: `n_hubs`, `max_size`; the number of `clusters`, the `largest` (R), bits
-        of a `batch` (Q), `bits` of all batches, `code_size` with the hubs, `uhl`.
+        One row a setting: `n_hubs`, `max_cluster_size`; the number of `clusters`, the `largest`
+        (R), bits of a `batch` (Q), `bits` of all batches, `code_size` with the hubs, `uhl`.
 
     Notes
     -----
@@ -119,14 +119,15 @@ def code_size_curve(
     Examples
     --------
     >>> Y = [("a", "b"), ("c", "d"), ("a", "b"), ("d", "e")]
-    >>> curve = code_size_curve(Y, hubs=[0, 1], sizes=[2, 3])
-    >>> curve.select("n_hubs", "max_size", "clusters", "code_size", "uhl").rows()
+    >>> curve = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[2, 3])
+    >>> curve.select("n_hubs", "max_cluster_size", "clusters", "code_size", "uhl").rows()
     [(0, 2, 3, 6, 0.05), (0, 3, 2, 9, 0.0), (1, 2, 2, 7, 0.05), (1, 3, 2, 10, 0.0)]
     """
     search = _Search(Clusterer(Y, random_state=random_state), n_hashes)
-    tried = search.hub_grid(search.n_labels) if hubs is None else checked_list(hubs, "hubs", 0)
-    chosen = SIZES if sizes is None else checked_list(sizes, "sizes", 1)
-    return search.curve(tried, chosen, run=run)
+    hubs = checked_list(numbers_of_hubs, "numbers_of_hubs", 0)
+    sizes = checked_list(max_cluster_sizes, "max_cluster_sizes", 1)
+    tried = search.hub_grid(search.n_labels) if hubs is None else hubs
+    return search.curve(tried, SIZES if sizes is None else sizes, run=run)
 
 
 def lower_envelope(curve: pl.DataFrame) -> pl.DataFrame:
@@ -158,11 +159,11 @@ def choose_clusters(
     code_size: int,
     *,
     n_hashes: int = 2,
-    hubs: Iterable[int] | None = None,
-    sizes: Iterable[int] | None = None,
+    numbers_of_hubs: Iterable[int] | None = None,
+    max_cluster_sizes: Iterable[int] | None = None,
     random_state: int = 0,
     run: Run | None = None,
-) -> Choice:
+) -> ChosenClusters:
     """The hubs and clusters that lose least among those whose code is small enough.
 
     Parameters
@@ -173,10 +174,10 @@ def choose_clusters(
         Bits that the code may have, hubs included.
     n_hashes : int
         Bits of a label, K.
-    hubs : iterable of int, optional
+    numbers_of_hubs : iterable of int, optional
         Numbers of hubs; by default 0 and eleven more, up to what the code size allows, and some
         between the best of these and its neighbours.
-    sizes : iterable of int, optional
+    max_cluster_sizes : iterable of int, optional
         Largest sizes of a cluster; by default 1 to 50 in ten steps, and for each number of hubs
         the largest that should fit.
     random_state : int
@@ -192,12 +193,13 @@ def choose_clusters(
     --------
     >>> Y = [("a", "b"), ("c", "d"), ("a", "b"), ("d", "e")]
     >>> choose_clusters(Y, 8)
-    Choice(n_hubs=2, max_size=3, code_size=8, uhl=0.0)
+    ChosenClusters(n_hubs=2, max_cluster_size=3, code_size=8, uhl=0.0)
     """
     check_count(code_size=code_size)
     search = _Search(Clusterer(Y, random_state=random_state), n_hashes)
-    sizes = None if sizes is None else checked_list(sizes, "sizes", 1)
-    tried = search.hub_grid(code_size) if hubs is None else checked_list(hubs, "hubs", 0)
+    hubs = checked_list(numbers_of_hubs, "numbers_of_hubs", 0)
+    sizes = checked_list(max_cluster_sizes, "max_cluster_sizes", 1)
+    tried = search.hub_grid(code_size) if hubs is None else hubs
     curve = search.curve(tried, sizes, limit=code_size, run=run)
     fitting = curve.filter(pl.col("code_size") <= code_size)
     if fitting.is_empty():
@@ -213,8 +215,8 @@ def choose_clusters(
         curve = pl.concat([curve, more])
         fitting = curve.filter(pl.col("code_size") <= code_size)
     row = fitting.row(preferred(fitting), named=True)
-    setting = {name: row[name] for name in ("n_hubs", "max_size")}
-    return Choice(
+    setting = {name: row[name] for name in ("n_hubs", "max_cluster_size")}
+    return ChosenClusters(
         search.clusterer.clusters(**setting), **setting,
         code_size=row["code_size"], uhl=row["uhl"], curve=curve,
     )  # fmt: skip
@@ -246,18 +248,18 @@ def preferred(settings: pl.DataFrame) -> int:
     )
 
 
-def checked_list(values: Iterable[int], name: str, least: int) -> list[int]:
-    """Whole numbers from `least` on, at least one of them.
+def checked_list(values: Iterable[int] | None, name: str, least: int) -> list[int] | None:
+    """Whole numbers from `least` on, at least one of them; None stays None.
 
     Examples
     --------
-    >>> checked_list(iter([0, 5]), "hubs", 0)
+    >>> checked_list(iter([0, 5]), "numbers_of_hubs", 0)
     [0, 5]
     """
+    if values is None:
+        return None
     given = list(values)
-    if not given or any(
-        isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least for n in given
-    ):
+    if not given or not all(is_count(n, least) for n in given):
         raise ParameterError(
             f"{name} must list at least one whole number from {least} on, not {given!r}."
         )
@@ -309,14 +311,14 @@ class _Search:
                 run.report(what, done, len(numbers))
         return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
-    def measured(self, n_hubs: int, max_size: int) -> dict[str, Any]:
+    def measured(self, n_hubs: int, max_cluster_size: int) -> dict[str, Any]:
         """A row of the curve."""
-        clusters = self.clusterer.clusters(n_hubs, max_size)
+        clusters = self.clusterer.clusters(n_hubs, max_cluster_size)
         batch = batch_size(clusters.number, self.n_hashes)
         bits = clusters.largest * batch
         return {
             "n_hubs": n_hubs,
-            "max_size": max_size,
+            "max_cluster_size": max_cluster_size,
             "clusters": clusters.number,
             "largest": clusters.largest,
             "batch": batch,
@@ -357,18 +359,18 @@ class _Search:
                 return
             more = max(row["clusters"] * size / n, more + 0.02)
 
-    def _fewest_bits(self, n: int, max_size: int) -> int:
+    def _fewest_bits(self, n: int, max_cluster_size: int) -> int:
         """A bound on R·Q for n labels.
 
-        No two clusters together are within `max_size`, or they would be merged; so there are at
-        most 2n / max_size of them, and the largest has at least half of it.
+        No two clusters together are within `max_cluster_size`, or they would be merged; so there
+        are at most 2n / max_cluster_size of them, and the largest has at least half of it.
         """
         if n == 0:
             return 0
-        least = -(-n // max(1, -(-2 * n // max_size)))
+        least = -(-n // max(1, -(-2 * n // max_cluster_size)))
         return min(
             largest * batch_size(-(-n // largest), self.n_hashes)
-            for largest in range(least, min(max_size, n) + 1)
+            for largest in range(least, min(max_cluster_size, n) + 1)
         )
 
     def _filling_size(self, n: int, room: int, more: float) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._checks import check_count
 from longtail.errors import ParameterError
 from longtail.labels import LabelClusters
 
@@ -66,8 +67,7 @@ def robust_code(
      [1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1],
      [0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1]]
     """
-    if n_hashes < 1:
-        raise ParameterError(f"n_hashes must be a whole number of at least 1, not {n_hashes!r}.")
+    check_count(n_hashes=n_hashes)
     if batch is None:
         batch = batch_size(clusters.number, n_hashes)
     if batch < n_hashes:

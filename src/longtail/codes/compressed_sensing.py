@@ -15,10 +15,12 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_share, is_count
 from longtail._run import Run
 from longtail._sparse import from_ranked
+from longtail.codes._choice import losses_table
 from longtail.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import (
     best_of,
@@ -82,7 +84,8 @@ class CompressedSensing(RegressionCode):
     set_size_ : int
         Size of the label sets.
     choice_ : dict
-        If `set_size` was chosen: the Hamming loss on the held-out rows of every size tried.
+        If `set_size` was chosen: the Hamming loss on the held-out rows of every size tried; see
+        `choice_table`.
     weights_ : float32 array of shape (D + 1, B)
         Weights of the regressions, the bias last.
     gap_, n_iter_ : arrays of shape (B,)
@@ -202,26 +205,30 @@ class CompressedSensing(RegressionCode):
         sizes = np.arange(1, min(TRIED, Y.shape[1]) + 1)
         decoder = self._decoder(held_out, allowed, sizes)
 
-        def count(values: NDArray[np.float64], first: int) -> NDArray[np.int64]:
+        def count(values: NDArray[np.float64], own: sp.csr_array) -> NDArray[np.int64]:
             labels, coefficients = decoder.sets(decoder.correlations(values))
             predicted, right = (np.zeros(len(sizes), dtype=np.int64) for _ in range(2))
-            count_hits(true.indptr, true.indices, first, labels, coefficients, predicted, right)
+            count_hits(own.indptr, own.indices, labels, coefficients, predicted, right)
             return predicted - 2 * right
 
-        excess = sum(self._in_blocks(X[unseen], weights, count))
+        excess = sum(self._in_blocks(count, weights, X[unseen], true))
         losses = (excess + true.nnz) / math.prod(true.shape)
         self.choice_ = {"set_size": sizes.astype(float).tolist(), "hamming_loss": losses.tolist()}
         return int(sizes[int(np.argmin(losses))])
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a size of the label sets tried, if it was chosen."""
-        return pl.DataFrame(getattr(self, "choice_", {"set_size": [], "hamming_loss": []}))
+        """One row a size of the label sets that was tried, the chosen one marked.
+
+        Empty if `set_size` was given, or if there were no rows to hold out.
+        """
+        check_is_fitted(self)
+        return losses_table("set_size", getattr(self, "choice_", None), self.set_size_)
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         n_labels = len(self.classes_)
         decoder = self._decoder(X.shape[0], self._seen(), self._sizes())
 
-        def decode(values: NDArray[np.float64], first: int) -> sp.csr_array:
+        def decode(values: NDArray[np.float64]) -> sp.csr_array:
             labels, coefficients = decoder.sets(decoder.correlations(values))
             kept = np.where(coefficients > 0, labels, -1)[:, 0]
             return from_ranked(kept, np.ones(kept.shape), n_labels)
@@ -232,7 +239,7 @@ class CompressedSensing(RegressionCode):
         n_labels, seen = len(self.classes_), self._seen()
         decoder = self._decoder(X.shape[0], seen, self._sizes())
 
-        def decode(values: NDArray[np.float64], first: int) -> sp.csr_array:
+        def decode(values: NDArray[np.float64]) -> sp.csr_array:
             scores = decoder.correlations(values)
             if self.decoding != "correlation":
                 sets, coefficients = decoder.sets(scores)

@@ -20,6 +20,7 @@ from longtail.codes._decode_kernels import (
     pick_from_clusters,
 )
 from longtail.errors import InputError
+from longtail.marginal import point_seeds
 
 
 class Taking(NamedTuple):
@@ -32,15 +33,16 @@ class Taking(NamedTuple):
     by_chance : bool
         Whether it is taken with the share of its bits as the probability.
     random_state : int
-        Of the draws, which depend on it, the row and the label alone.
-    first_row : int
-        The number of the first row, where rows come in blocks.
+        Of the draws, which depend on it, the number of the row and the label alone.
+    seeds : uint64 array of shape (n,), optional
+        A seed for each row instead, such as `longtail.marginal.row_seeds` makes of X: a row is
+        then drawn the same labels wherever it stands.
     """
 
     threshold: float = 1.0
     by_chance: bool = False
     random_state: int = 0
-    first_row: int = 0
+    seeds: NDArray[np.uint64] | None = None
 
 
 ALL_BITS = Taking()
@@ -95,13 +97,14 @@ def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> s
     [[1.0, 0.0, 0.0]]
     """
     odds = _rows(odds, code)
+    seeds = _seeds(taking, len(odds))
     tables = tables_of(code)
     ends = np.zeros(len(odds) + 1, dtype=np.int64)
     labels = np.empty(0, dtype=np.int64)
     for fill in (False, True):  # count, then write
         pick_from_all(
             odds, tables.bit_ptr, tables.bit_labels, tables.label_ptr, float(taking.threshold),
-            taking.by_chance, taking.random_state, taking.first_row, ends[1:], labels, fill,
+            taking.by_chance, seeds, ends[1:], labels, fill,
         )  # fmt: skip
         if not fill:
             labels = np.empty(ends[-1], dtype=np.int64)
@@ -141,6 +144,7 @@ def decode_robust(
     [[1.0, 0.0, 0.0]]
     """
     odds = _rows(odds, code, of_label)
+    seeds = _seeds(taking, len(odds))
     of_label = np.asarray(of_label, dtype=np.int64)
     tables = tables_of(code)
     cluster_ptr, members = members_of(of_label)
@@ -156,8 +160,7 @@ def decode_robust(
     for fill in (False, True):  # count, then write
         pick_from_clusters(
             odds, tables.label_ptr, tables.label_bits, cluster, cluster_ptr, members,
-            float(taking.threshold), taking.by_chance, taking.random_state, taking.first_row,
-            ends[1:], labels, fill,
+            float(taking.threshold), taking.by_chance, seeds, ends[1:], labels, fill,
         )  # fmt: skip
         if not fill:
             labels = np.empty(ends[-1], dtype=np.int64)
@@ -214,6 +217,13 @@ def _rows(
             "label with bits needs one."
         )
     return rows
+
+
+def _seeds(taking: Taking, n: int) -> NDArray[np.uint64]:
+    """A seed for each of n rows, whatever it is where nothing is drawn."""
+    if not taking.by_chance:
+        return np.zeros(n, dtype=np.uint64)
+    return point_seeds(n, taking.random_state, taking.seeds)
 
 
 def _labels(labels: NDArray[np.int64], ends: NDArray[np.int64], n_labels: int) -> sp.csr_array:

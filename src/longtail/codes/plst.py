@@ -13,10 +13,10 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
-from threadpoolctl import threadpool_limits
 
 from longtail._run import Run
 from longtail._sparse import from_ranked
+from longtail._threads import one_thread
 from longtail.codes._regression import ProjectedLabels, RegressionCode
 from longtail.codes._sensing_kernels import best_of
 from longtail.engine.costs import PRODUCT
@@ -117,11 +117,12 @@ class PLST(RegressionCode):
         size = min(self._size(X.shape[1], Y.shape[1]), Y.shape[0])
         side = min(Y.shape)
         if is_dense(side, size):
-            memory, seconds = 8.0 * side * (3 * side + size), DECOMPOSING * float(side) ** 3
+            memory, seconds = 8.0 * side * (2 * side + size), DECOMPOSING * float(side) ** 3
         else:
             memory = 16.0 * size * sum(Y.shape)
             seconds = PRODUCT * 20.0 * size**2 * sum(Y.shape)
-        return super()._estimate(X, Y).plus(memory, seconds)
+        need = super()._estimate(X, Y)  # one after the other, so the larger counts
+        return need.plus(max(memory - need.peak_bytes, 0.0), seconds)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         size = min(self._size(X.shape[1], Y.shape[1]), Y.shape[0])
@@ -138,7 +139,7 @@ class PLST(RegressionCode):
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         code, seen = self._turned(), self._seen()
 
-        def decode(values: NDArray[np.float64], first: int) -> sp.csr_array:
+        def decode(values: NDArray[np.float64]) -> sp.csr_array:
             rows, labels = np.nonzero(((values @ code + self.means_) >= HALF) & seen)
             ends = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(values)))))
             return sp.csr_array(
@@ -150,7 +151,7 @@ class PLST(RegressionCode):
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         code, seen = self._turned(), self._seen()
 
-        def decode(values: NDArray[np.float64], first: int) -> sp.csr_array:
+        def decode(values: NDArray[np.float64]) -> sp.csr_array:
             labels = np.empty((len(values), k), dtype=np.int64)
             scores = np.empty((len(values), k))
             best_of(values @ code + self.means_, seen, labels, scores)
@@ -215,7 +216,7 @@ def principal_directions(
     side = min(n, n_labels)
     if not 1 <= n_directions <= side:
         raise ParameterError(f"There are 1 to {side} directions, not {n_directions}.")
-    with threadpool_limits(limits=1):
+    with one_thread():
         if is_dense(side, n_directions):
             directions, values = _of_dense(Y, n_directions)
         else:

@@ -156,8 +156,7 @@ class RobustBloom(BitClassifier):
             if not all(by_hand):
                 raise ParameterError("n_hubs and max_cluster_size go together; give both.")
             check_count(max_cluster_size=self.max_cluster_size)
-            if self.n_hubs != 0:
-                check_count(n_hubs=self.n_hubs)
+            check_count(least=0, n_hubs=self.n_hubs)
 
     def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
         return bits_of(self.code_size, Y.shape[1]), float(self.n_hashes)
@@ -187,7 +186,7 @@ class RobustBloom(BitClassifier):
     def _clusters(self, Y: sp.csr_array, run: Run) -> LabelClusters:
         if self.n_hubs is not None and self.max_cluster_size is not None:
             return cluster_labels(
-                Y, n_hubs=self.n_hubs, max_size=self.max_cluster_size,
+                Y, n_hubs=self.n_hubs, max_cluster_size=self.max_cluster_size,
                 random_state=self.random_state,
             )  # fmt: skip
         return choose_clusters(

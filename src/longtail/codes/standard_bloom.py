@@ -15,11 +15,13 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_share
 from longtail._code_size import bits_of, check_code_size
 from longtail._run import Run
 from longtail.codes._bits import BitClassifier, Decoding
+from longtail.codes._choice import losses_table
 from longtail.codes.code import random_code
 from longtail.codes.decoding import Taking, decode_filter
 from longtail.errors import InputError
@@ -73,7 +75,8 @@ class StandardBloom(BitClassifier):
     n_hashes_ : int
         Bits drawn for each label.
     choice_ : dict
-        If `n_hashes` was chosen: the Hamming loss on the held-out rows of every number tried.
+        If `n_hashes` was chosen: the Hamming loss on the held-out rows of every number tried; see
+        `choice_table`.
     weights_ : csr_array of shape (D + 1, B)
         Weights of the bits, the bias last.
     gap_, n_iter_ : arrays of shape (B,)
@@ -178,8 +181,12 @@ class StandardBloom(BitClassifier):
         return int(TRIED[int(np.argmin(losses))])
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a number of bits tried, if it was chosen."""
-        return pl.DataFrame(getattr(self, "choice_", {"n_hashes": [], "hamming_loss": []}))
+        """One row a number of bits a label that was tried, the chosen one marked.
+
+        Empty if `n_hashes` was given.
+        """
+        check_is_fitted(self)
+        return losses_table("n_hashes", getattr(self, "choice_", None), self.n_hashes_)
 
     def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
         return decode_filter(odds, self.code_, taking)

@@ -58,7 +58,7 @@ class Limits:
         >>> problem = prepare(*make_longtail(200, 100, 20, random_state=0).split(random_state=0))
         >>> Limits().objection(problem, DiSMEC())
         >>> Limits(memory_limit=1e-6).objection(problem, DiSMEC())
-        'Not tried: it needs about ... MB of memory, and the limit is 0.00 MB: ...'
+        'Not tried: it needs about ... MB of memory, and the limit is 1 kB: ...'
         """
         try:
             needed = classifier.estimate(problem.features(classifier.features).X, problem.Y)

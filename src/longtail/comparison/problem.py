@@ -175,6 +175,11 @@ def prepare(
     ((150, 100), (50, 100))
     """
     for part, data in (("train", train), ("test", test)):
+        if not isinstance(data, Dataset):
+            raise InputError(
+                f"The {part} part must be a Dataset, such as longtail.data.load reads or "
+                f"Dataset(X, Y) makes, not {type(data).__name__}."
+            )
         if not len(data):
             raise InputError(f"The {part} part has no points; a comparison needs some in both.")
     counts = label_counts(train.Y)

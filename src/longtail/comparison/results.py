@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from longtail.labels import TailStatistics
+from longtail.labels import TailStatistics, tail_statistics
 from longtail.metrics import Evaluation
+
+if TYPE_CHECKING:
+    from longtail.comparison.problem import Problem
+    from longtail.tagger import FeatureKind
 
 COSTS = (
     "train_seconds",
@@ -205,6 +209,32 @@ class Setup:
     label_tail: TailStatistics | None = None
     label_counts: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
     labels_per_point: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        *,
+        k: Sequence[int],
+        tail: float = 0.0,
+        kinds: Sequence[FeatureKind] = ("scaled",),
+    ) -> Setup:
+        """What is common to all results on a problem; makes the kinds of features named."""
+        made = [problem.features(kind) for kind in kinds]
+        return cls(
+            data=problem.name,
+            train_points=problem.n_points,
+            test_points=problem.n_test_points,
+            labels=problem.n_labels,
+            features=int(made[0].X.shape[1]),
+            unknown_labels=problem.unknown_labels,
+            feature_seconds=sum({id(each): each.seconds for each in made}.values()),
+            k=tuple(sorted({int(at) for at in k})),
+            tail=float(tail),
+            label_tail=tail_statistics(problem.Y),
+            label_counts=problem.label_counts[: problem.n_labels],
+            labels_per_point=np.diff(problem.Y.indptr).astype(np.int64),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All as plain values; of the arrays, what `label_tail` says of them."""

@@ -1,20 +1,26 @@
-"""How many parameters a fitted model has."""
+"""How large a fitted model is: the numbers it has learned, and its bytes on disk."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from longtail import store
 from longtail.base import ExtremeClassifier
+from longtail.comparison.problem import Problem
+from longtail.tagger import Tagger
 
 _OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
 _RECORDS = frozenset(
     {
         "objective_", "violation_", "gap_", "n_iter_",  # of the engine
-        "bound_", "loss_", "cv_results_", "strengths_", "accuracy_",  # of rounds and choices
+        "bound_", "loss_", "cv_results_", "Cs_", "accuracy_",  # of rounds and choices
         "tried_neighbors_", "tried_f1_", "validation_f1_", "flipped_bits_",
         "true_positives_", "false_positives_",
     }
@@ -62,3 +68,46 @@ def _numbers(value: Any) -> int:
         return count_parameters(value)
     state = store.state_of(value) or {}
     return _numbers({name: each for name, each in state.items() if name != "parameters"})
+
+
+def saved_size(
+    problem: Problem,
+    model: ExtremeClassifier,
+    *,
+    keep: Path | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> int:
+    """Bytes of a model on disk, saved as a tagger that makes its own features.
+
+    Parameters
+    ----------
+    problem : Problem
+        What it was trained on.
+    model : ExtremeClassifier
+        Fitted.
+    keep : path, optional
+        The model folder to write; by default it is a temporary one.
+    meta : dict, optional
+        What the model is to remember of its making.
+
+    Examples
+    --------
+    >>> from longtail import DiSMEC
+    >>> from longtail.data import make_longtail
+    >>> from longtail.comparison import prepare, train_method
+    >>> problem = prepare(*make_longtail(200, 100, 20, random_state=0).split(random_state=0))
+    >>> model = train_method(problem, DiSMEC()).model
+    >>> saved_size(problem, model) > model.weights_.data.nbytes
+    True
+    """
+    transformer = problem.features(model.features).transformer
+    tagger = Tagger(features=clone(transformer), classifier=clone(model))
+    tagger.features_ = transformer
+    tagger.classifier_ = model
+    if problem.feature_names is not None:
+        tagger.feature_names_ = problem.feature_names
+    with tempfile.TemporaryDirectory(prefix="longtail-") as passing:
+        place = Path(passing) / "model" if keep is None else keep
+        place.parent.mkdir(parents=True, exist_ok=True)
+        store.write(place, tagger, meta=dict(meta or {}))
+        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())

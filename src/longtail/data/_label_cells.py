@@ -257,9 +257,14 @@ def missing_column(path: Path, name: str, columns: Sequence[str], line: int | No
     """There is no such column; these are the ones there are."""
     listed = ", ".join(shown(column, 20) for column in columns[:8]) or "none"
     more = ", ..." if len(columns) > 8 else ""
+    remedy = "say which to take with text_column and labels_column"
+    mark = next((mark for mark in (";", "\t", "|") if mark in "".join(columns)), None)
+    if mark is not None and len(columns) == 1:
+        remedy = f"if columns are told apart by {mark!r}, say so with delimiter={mark!r}"
+    elif line is not None and line > 1:
+        remedy += "; a point without labels has an empty list"
     return DataError(
-        f"there is no {name!r} (found: {listed}{more}); say which to take with text_column and "
-        "labels_column",
+        f"there is no {name!r} (found: {listed}{more}); {remedy}",
         path=path,
         line=line,
     )

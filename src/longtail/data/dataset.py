@@ -160,7 +160,7 @@ class Dataset:
         )
 
     def split(
-        self, *, test_size: float = 0.25, random_state: int | np.random.RandomState | None = None
+        self, *, test_size: float = 0.25, random_state: int | np.random.RandomState = 0
     ) -> tuple[Dataset, Dataset]:
         """A training and a test part; every label stays in the training part where it can.
 
@@ -168,7 +168,7 @@ class Dataset:
         ----------
         test_size : float or int
             Share or number of test points.
-        random_state : int, RandomState or None
+        random_state : int or RandomState
             Seed.
 
         See Also
@@ -410,7 +410,8 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
     if names is not None:
         if len(names) != matrix.shape[1]:
             raise InputError(
-                f"There are {len(names)} label names for {matrix.shape[1]} label columns."
+                f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
+                "give one a column."
             )
         if len(set(names)) != len(names):
             raise InputError("The label names are not distinct; give each column its own name.")

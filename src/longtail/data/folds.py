@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from longtail._checks import generator_of
 from longtail._numba import kernel
 from longtail.errors import InputError
 
 
-def fold_of_rows(Y: sp.csr_array, folds: int, random_state: Any = None) -> NDArray[np.int64]:
+def fold_of_rows(Y: sp.csr_array, folds: int, random_state: int = 0) -> NDArray[np.int64]:
     """The fold in which each row is held out; -1 for rows that always stay in training.
 
     The rule is that of `longtail.data.split_rows`, for several test parts that do not overlap: the
@@ -27,7 +27,7 @@ def fold_of_rows(Y: sp.csr_array, folds: int, random_state: Any = None) -> NDArr
         Ones.
     folds : int
         At least 2.
-    random_state : int, RandomState or None
+    random_state : int
         Seed.
 
     Raises
@@ -51,7 +51,7 @@ def fold_of_rows(Y: sp.csr_array, folds: int, random_state: Any = None) -> NDArr
             f"{folds} folds need at least {folds} rows, but there are n_samples={n}; give fewer "
             "folds, or use the method without cross-validation, with settings of your own."
         )
-    order = check_random_state(random_state).permutation(n).astype(np.int64)
+    order = generator_of(random_state).permutation(n).astype(np.int64)
     counts = np.bincount(Y.indices, minlength=n_labels).astype(np.int64)
     fold_of = np.full(n, -1, dtype=np.int64)
     sizes = np.zeros(folds, dtype=np.int64)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from longtail._checks import generator_of
 from longtail.data._generate_kernels import (
     assign_documents,
     fill_empty_documents,
@@ -41,7 +41,7 @@ def make_longtail(
     n_groups: int | None = None,
     features_per_label: int = 6,
     noise: float = 0.4,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState = 0,
 ) -> Dataset:
     """Documents with power-law labels that occur in groups and can be told by a few rare words.
 
@@ -66,7 +66,7 @@ def make_longtail(
     noise : float, default 0.4
         Probability that a word says nothing about the labels but is drawn from all words, frequent
         ones first. At 1 there is nothing to learn.
-    random_state : int, RandomState or None, default None
+    random_state : int or RandomState, default 0
         Seed.
 
     Returns
@@ -107,7 +107,7 @@ def make_longtail(
             f"{n_groups}."
         )
 
-    random = check_random_state(random_state)
+    random = generator_of(random_state)
     Y = _labels(n_samples, n_labels, labels_per_sample, power, n_groups, random)
     X = _words(Y, n_features, features_per_sample, features_per_label, noise, random)
     return Dataset(X=X, Y=Y, name="make_longtail")

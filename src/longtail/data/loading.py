@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from longtail.data._source import PathLike
+from longtail.data._source import PathLike, checked_file
 from longtail.data.dataset import Dataset, concatenate
 from longtail.data.mulan import read_mulan, write_mulan
 from longtail.data.recognise import (
@@ -96,14 +96,14 @@ def load(
     """
     if part not in (None, "train", "test", "all"):
         raise ParameterError(f"part must be 'train', 'test' or 'all', not {part!r}.")
-    if format is not None and format not in _READERS:
-        raise ParameterError(f"format must be one of {', '.join(_READERS)}, not {format!r}.")
+    check_format(format)
     path = Path(path)
     if _is_folder(path):
         parts = parts_of_folder(path)
     else:
         parts = split_parts_of_file(path) if part is not None else {}
         if part is not None and not parts:
+            checked_file(path)
             raise ParameterError(f"part={part!r} is for folders; {path} is a file of its own.")
         parts = parts or {"all": Part(path)}
     wanted: str = part or ("train" if "train" in parts else next(iter(parts)))
@@ -113,6 +113,12 @@ def load(
         found = " and ".join(each.file.name for each in parts.values())
         raise DataError(f"there is no {wanted} part here, only {found}", path=path)
     return _read(parts[wanted], format, split, options)
+
+
+def check_format(format: str | None) -> None:
+    """Refuse a format that there is no reader for; None is for whatever the file is."""
+    if format is not None and format not in _READERS:
+        raise ParameterError(f"format must be one of {', '.join(_READERS)}, not {format!r}.")
 
 
 def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None:

@@ -14,9 +14,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax
-from sklearn.utils import check_random_state
 
-from longtail._checks import check_not_negative, check_positive, is_count
+from longtail._checks import check_not_negative, check_positive, generator_of, is_count
 from longtail.data.dataset import Dataset
 from longtail.errors import InputError, ParameterError
 
@@ -87,7 +86,7 @@ def make_mixture(
     gate_scale: float = 3.0,
     expert_scale: float = 0.5,
     intercept_scale: float = 8.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState = 0,
 ) -> MixtureData:
     """Points whose labels come from a known conditional Bernoulli mixture.
 
@@ -109,7 +108,7 @@ def make_mixture(
         Standard deviations of the normal weights of the gate and of the experts.
     intercept_scale : float, default 8
         Standard deviation of the experts' intercepts. The gate's have 0.5.
-    random_state : int, RandomState or None, default None
+    random_state : int or RandomState, default 0
         Seed. Whatever `draw` and `noise` are, a seed gives the same points and the same mixture.
 
     Returns
@@ -148,7 +147,7 @@ def make_mixture(
         gate_scale=gate_scale, expert_scale=expert_scale, intercept_scale=intercept_scale
     )
     n_test = _test_points(test_size, n_samples)
-    random = check_random_state(random_state)
+    random = generator_of(random_state)
     gate = random.normal(size=(n_features + 1, n_components))
     gate *= np.append(np.full(n_features, gate_scale), 0.5)[:, None]
     experts = random.normal(size=(n_components, n_features + 1, n_labels))

@@ -11,7 +11,7 @@ Every step is optional, keeps what is zero at zero, and costs O(nnz).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -180,9 +180,9 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def check_scaling(norm: Any, damping: Any) -> None:
     """Refuse unknown names of norms and dampings."""
-    if norm not in ("l2", "l1", "max", None):
+    if norm not in (*get_args(Norm), None):
         raise ParameterError(f"norm must be 'l2', 'l1', 'max' or None, not {norm!r}.")
-    if damping not in ("sqrt", "log", None):
+    if damping not in (*get_args(Damping), None):
         raise ParameterError(f"damping must be 'sqrt', 'log' or None, not {damping!r}.")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from longtail._checks import generator_of
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.data.dataset import Dataset
@@ -18,7 +18,10 @@ from longtail.labels import encode_labels
 
 
 def train_test_split(
-    dataset: Dataset, *, test_size: float | int = 0.25, random_state: Any = None
+    dataset: Dataset,
+    *,
+    test_size: float | int = 0.25,
+    random_state: int | np.random.RandomState = 0,
 ) -> tuple[Dataset, Dataset]:
     """Split a data set at random so that every label stays in the training part.
 
@@ -28,7 +31,7 @@ def train_test_split(
         What to split.
     test_size : float or int, default 0.25
         Share (float) or number (int) of the rows to test on.
-    random_state : int, RandomState or None, default None
+    random_state : int or RandomState, default 0
         Seed.
 
     Returns
@@ -52,7 +55,7 @@ def train_test_split(
 
 
 def split_rows(
-    Y: Any, *, test_size: float | int = 0.25, random_state: Any = None
+    Y: Any, *, test_size: float | int = 0.25, random_state: int | np.random.RandomState = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Row numbers of a training and a test part of Y.
 
@@ -67,7 +70,7 @@ def split_rows(
         The labels of each row.
     test_size : float or int, default 0.25
         Share (float, rounded to whole rows) or number (int) of the rows to test on.
-    random_state : int, RandomState or None, default None
+    random_state : int or RandomState, default 0
         Seed.
 
     Returns
@@ -89,7 +92,7 @@ def split_rows(
     matrix = _label_matrix(Y)
     n = matrix.shape[0]
     wanted = _test_rows_wanted(test_size, n)
-    order = check_random_state(random_state).permutation(n).astype(np.int64)
+    order = generator_of(random_state).permutation(n).astype(np.int64)
     _, labels, counts = np.unique(matrix.indices, return_inverse=True, return_counts=True)
     in_test = np.zeros(n, dtype=np.bool_)
     found = _choose_test_rows(matrix.indptr, labels, order, counts, wanted, in_test)

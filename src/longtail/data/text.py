@@ -36,6 +36,10 @@ CODE_PATTERN = r"(?u)\b\w[\w.]*\w\b"
 """The same, but dotted names such as ``linalg.norm`` stay whole."""
 
 
+ANALYZERS = ("word", "char", "char_wb")
+"""What texts may be taken apart into, by name."""
+
+
 class TextFeatures(TransformerMixin, BaseEstimator):
     """Sparse tf-idf features of texts, one row of unit length a text.
 
@@ -212,7 +216,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def _check_params(self) -> None:
         check_scaling(self.norm, self.damping)
-        if self.analyzer not in ("word", "char", "char_wb") and not callable(self.analyzer):
+        if self.analyzer not in ANALYZERS and not callable(self.analyzer):
             raise ParameterError(
                 f"analyzer must be 'word', 'char', 'char_wb' or a function, not {self.analyzer!r}."
             )

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from longtail._threads import one_thread
 from longtail.engine._ridge_kernels import (
     column_dots,
     normal_times,
@@ -86,7 +86,7 @@ def factor(task: RidgeTask, solver: str) -> Direct | None:
     square = (wide.T @ wide).toarray()
     square[np.diag_indices_from(square)] += task.strength
     try:
-        with threadpool_limits(limits=1):
+        with one_thread():
             cholesky = scipy.linalg.cho_factor(square, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         return None

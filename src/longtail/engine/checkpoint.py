@@ -66,7 +66,10 @@ class Checkpoint:
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
         self.identity = identity
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise CheckpointError(f"{folder} is no folder; name another for checkpoints.") from None
         note = folder / "run.json"
         if note.exists():
             try:

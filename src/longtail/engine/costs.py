@@ -41,7 +41,9 @@ LOOK = {"dual": 5e-9, "newton": 3e-8, "working_set": 1e-9, "proximal_gradient": 
 PROBLEM = 3e-3  # seconds of a problem, whatever its size
 PRODUCT = 6e-11  # seconds of a multiplication in a matrix product
 SPARSE_PRODUCT = 2e-9  # the same where one factor is sparse
+LOOKS = 25  # products with X, and as many with its transpose, of conjugate gradients
 HESSIANS = 100  # products with the Hessian that a softmax takes
+GROWING = 3e-9  # seconds of a tree for a value that it looks at
 NEWTON = 8  # steps of a direct solution
 SWEEP = 3e-9  # seconds of liblinear for a stored value
 
@@ -80,6 +82,8 @@ def weights_kept(
     if penalty == "l1":
         kept = CHOSEN[0] + CHOSEN[1] * np.sqrt(points)
         return np.where(points > 0, np.minimum(kept, used_features(X)), 0.0) + 1.0
+    if loss == "logistic" and prune == 0:  # every point has a part in every weight
+        return np.where(points > 0, float(used_features(X)), 0.0) + 1.0
     each, more = SUPPORT[loss] if prune > 0 else UNPRUNED
     resting = np.minimum(each * points + more, X.shape[0])
     return np.where(points > 0, features_met(X, resting), 0.0) + 1.0
@@ -152,7 +156,7 @@ def ridge_estimate(X: sp.csr_array, n_problems: int, *, n_jobs: int | None = Non
     weights = 4.0 * (n_features + 1) * n_problems
     block = ridge_block(n, n_features + 1) * 8.0 * (5 * (n_features + 1) + n)
     in_row = np.diff(X.indptr).astype(np.float64)
-    seconds = SPARSE_PRODUCT * X.nnz * n_problems * (2 if side else 60)
+    seconds = SPARSE_PRODUCT * X.nnz * n_problems * (2 if side else LOOKS)
     seconds += PRODUCT * side**3 + SPARSE_PRODUCT * float(in_row @ in_row) * bool(side)
     return Estimate(
         int(weights + threads * block + 24.0 * side**2 + 8.0 * n + WORKSPACE),

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
-from longtail.errors import ParameterError
+from longtail._checks import check_jobs
+from longtail._threads import one_thread
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -31,12 +31,7 @@ def thread_count(n_jobs: int | None) -> int:
     >>> thread_count(None), thread_count(3)
     (1, 3)
     """
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)
-    ):
-        raise ParameterError(f"n_jobs must be a whole number or None, not {n_jobs!r}.")
-    if n_jobs == 0:
-        raise ParameterError("n_jobs must not be 0; use 1 for one thread or -1 for all cores.")
+    check_jobs(n_jobs)
     if n_jobs is None or n_jobs > 0:
         return int(n_jobs or 1)
     return int(effective_n_jobs(n_jobs))
@@ -71,7 +66,7 @@ def run_threads(
     threads = thread_count(n_jobs)
     coming = iter(pieces)
     with (
-        threadpool_limits(limits=1) if limit_blas else nullcontext(),
+        one_thread() if limit_blas else nullcontext(),
         ThreadPoolExecutor(threads, thread_name_prefix="longtail") as pool,
     ):
         under_way: dict[Future[Result], Piece] = {}
@@ -88,3 +83,35 @@ def run_threads(
             stop[0] = 1
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def in_blocks(
+    work: Callable[..., Result], *matrices: Any, size: int, n_jobs: int | None
+) -> list[Result]:
+    """What `work` makes of each block of rows of a matrix, or of several, in order, on threads.
+
+    Parameters
+    ----------
+    work : callable
+        Gets the block, or the same rows of each matrix.
+    *matrices : arrays or CSR matrices
+        With the same number of rows.
+    size : int
+        Rows a block; it must not depend on the threads if the results are not to.
+    n_jobs : int or None
+        As in scikit-learn. One block is done in the calling thread.
+
+    Examples
+    --------
+    >>> in_blocks(lambda block: block.sum(), np.arange(5), size=2, n_jobs=2)
+    [np.int64(1), np.int64(5), np.int64(4)]
+    """
+    starts = range(0, max(matrices[0].shape[0], 1), size)
+    if len(starts) == 1:
+        return [work(*matrices)]
+    found: dict[int, Result] = {}
+    run_threads(
+        lambda first, stop: work(*(matrix[first : first + size] for matrix in matrices)), starts,
+        n_jobs=n_jobs, done=found.__setitem__,
+    )  # fmt: skip
+    return [found[first] for first in starts]

@@ -20,10 +20,10 @@ from sklearn import config_context
 from sklearn.svm import LinearSVC
 
 from longtail._run import Run
-from longtail.engine.checkpoint import Checkpoint, holds_columns
+from longtail.engine.checkpoint import holds_columns
 from longtail.engine.executor import thread_count
+from longtail.engine.pieces import Arrays, Pieces
 
-Arrays = dict[str, NDArray[Any]]
 WEIGHTS: dict[str, type] = {"features": np.int64, "values": np.float64, "ends": np.int64}
 """Arrays that a block has: the features with a weight, the weights, where each problem ends."""
 
@@ -76,51 +76,43 @@ def in_processes(
         yield from answers
 
 
-def solved_blocks(
+def solve_blocks(
     solve: Callable[..., Any],
     X: sp.csr_array,
     blocks: Sequence[Any],
     settings: Any,
+    keep: Callable[[int, Arrays], None],
     *,
     pack: Callable[[Any], Arrays],
     kinds: Mapping[str, type],
-    store: Checkpoint | None,
+    identity: Callable[[], str],
     n_jobs: int | None,
     total: int,
     run: Run,
-) -> Iterator[tuple[int, Arrays]]:
-    """Numbers and arrays of all blocks: those that were kept, then the others as they are solved.
+) -> None:
+    """Hand on all blocks: those that were kept, then the others as they are solved in processes.
 
     Parameters
     ----------
     solve : callable
         `solve(X, block, settings)`, what `pack` makes arrays of.
+    keep, identity, total, run
+        See `Pieces`.
     kinds : mapping
         Names and types of these arrays, see `holds_columns`; a kept block that does not have them
         is solved again.
-    store : Checkpoint, optional
-        Where they are kept.
-    total : int
-        Problems in all, of which those of no block count as done.
     """
-    todo = []
-    for number, block in enumerate(blocks):
-        arrays = None if store is None else store.load(number)
-        if arrays is not None and holds_columns(arrays, kinds, len(block), X.shape[1]):
-            yield number, arrays
-        else:
-            todo.append(number)
-    done = total - sum(len(blocks[number]) for number in todo)
-    run.report("training", done, total)
+    pieces = Pieces(
+        [len(block) for block in blocks], keep, what="training", identity=identity, run=run,
+        is_sound=lambda number, arrays: holds_columns(
+            arrays, kinds, len(blocks[number]), X.shape[1]
+        ),
+        total=total,
+    )  # fmt: skip
     answers = in_processes(
-        solve, X, (blocks[number] for number in todo), settings,
-        n_jobs=n_jobs if len(todo) > 1 else 1,
+        solve, X, (blocks[number] for number in pieces.missing), settings,
+        n_jobs=n_jobs if len(pieces.missing) > 1 else 1,
     )  # fmt: skip
     with closing(answers):  # type: ignore[type-var]
-        for number, answer in zip(todo, answers, strict=True):
-            arrays = pack(answer)
-            if store is not None:
-                store.save(number, arrays)
-            yield number, arrays
-            done += len(blocks[number])
-            run.report("training", done, total)
+        for number, answer in zip(pieces.missing, answers, strict=True):
+            pieces.done(number, pack(answer))

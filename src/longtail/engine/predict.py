@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._kept import kept_for
 from longtail._numba import read_only
 from longtail._sparse import as_csr
 from longtail.engine._predict_kernels import above_rows, topk_rows
@@ -230,10 +230,6 @@ class LinearIndex:
         )
 
 
-_KEPT: WeakKeyDictionary[Any, tuple[sp.csr_array, LinearIndex]] = WeakKeyDictionary()
-"""The last index of each owner; not an attribute of it, since predicting leaves these alone."""
-
-
 def index_for(
     owner: Any,
     weights: sp.csr_array,
@@ -249,10 +245,7 @@ def index_for(
     make : callable
         How an index is made of them.
     """
-    found = _KEPT.get(owner)
-    if found is None or found[0] is not weights:
-        found = _KEPT[owner] = (weights, make(weights))
-    return found[1]
+    return kept_for(owner, "linear index", (weights,), lambda: make(weights))
 
 
 def linear_topk(

@@ -28,6 +28,8 @@ from longtail.errors import InputError, ParameterError
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
 TOLERANCE = {"l2": 1e-4, "l1": 1e-2}
+BLOCK = 32  # problems that look at X together
+BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 
 
 class Sized(Protocol):

@@ -29,14 +29,12 @@ from longtail.engine._ridge_block import (
     solve_block,
 )
 from longtail.engine._ridge_kernels import times_rows
-from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.executor import run_threads
-from longtail.engine.solution import Stopped
+from longtail.engine.checkpoint import fingerprint
+from longtail.engine.pieces import Pieces
+from longtail.engine.problem import BLOCK, BLOCK_BYTES
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 
 SOLVERS = ("primal", "dual", "conjugate_gradient")
-BLOCK = 32  # problems that look at X together
-BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 SMALL = 2000  # features or points up to which a dense factor is made
 STEPS = 50  # conjugate-gradient steps that a problem usually takes, to compare costs
 REPORT = {"objective": float, "gap": float, "iterations": int, "converged": bool}
@@ -143,48 +141,35 @@ def fit_ridge(
     solver = _solver(task, solver)
     kind = np.dtype(dtype)
     size = ridge_block(task.rows.shape[0], task.n_weights)
-    starts = range(0, task.n_problems, size)
+    spans = [
+        slice(first, min(first + size, task.n_problems))
+        for first in range(0, task.n_problems, size)
+    ]
     weights = np.zeros((task.n_weights, task.n_problems), dtype=kind)
     report: dict[str, Any] = {
         name: np.zeros(task.n_problems, dtype=k) for name, k in REPORT.items()
     }
-    store, finished = None, 0
-    missing = list(starts)
 
-    def keep(first: int, arrays: dict[str, _Array]) -> None:
-        nonlocal finished
-        span = slice(first, first + arrays["weights"].shape[1])
-        weights[:, span] = arrays["weights"]
+    def keep(number: int, arrays: dict[str, _Array]) -> None:
+        weights[:, spans[number]] = arrays["weights"]
         for name in REPORT:
-            report[name][span] = arrays[name]
-        finished += span.stop - span.start
+            report[name][spans[number]] = arrays[name]
 
-    if run.checkpoint is not None:
-        store = Checkpoint(run.checkpoint, _identity(task, solver, kind, size))
-        for first in starts:
-            found = store.load(first // size)
-            if found is not None and _is_sound(found, task, kind, first, size):
-                keep(first, found)
-                missing.remove(first)
-    run.report("regression", finished, task.n_problems)
-    direct = factor(task, solver) if missing else None
+    pieces = Pieces(
+        [span.stop - span.start for span in spans], keep, what="regression", run=run,
+        identity=lambda: _identity(task, solver, kind, size),
+        is_sound=lambda number, arrays: _is_sound(arrays, task, kind, spans[number]),
+    )  # fmt: skip
+    direct = factor(task, solver) if pieces.missing else None
     diagonal = inverse_diagonal(task)
 
-    def work(first: int, stop: NDArray[np.int8]) -> dict[str, _Array]:
-        if stop[0]:
-            raise Stopped
-        last = min(first + size, task.n_problems)
-        solution = solve_block(task, first, last, direct, diagonal, stop)
+    def work(number: int, stop: NDArray[np.int8]) -> dict[str, _Array]:
+        span = spans[number]
+        solution = solve_block(task, span.start, span.stop, direct, diagonal, stop)
         solution["weights"] = solution["weights"].astype(kind)
         return solution
 
-    def done(first: int, arrays: dict[str, _Array]) -> None:
-        if store is not None:
-            store.save(first // size, arrays)
-        keep(first, arrays)
-        run.report("regression", finished, task.n_problems)
-
-    run_threads(work, missing, n_jobs=n_jobs, done=done)
+    pieces.do(work, n_jobs=n_jobs)
     fit = RidgeFit(weights, **report)
     _warn(fit, task)
     return fit
@@ -292,11 +277,9 @@ def _identity(task: RidgeTask, solver: str, kind: np.dtype[Any], size: int) -> s
     )  # fmt: skip
 
 
-def _is_sound(
-    block: dict[str, _Array], task: RidgeTask, kind: np.dtype[Any], first: int, size: int
-) -> bool:
+def _is_sound(block: dict[str, _Array], task: RidgeTask, kind: np.dtype[Any], span: slice) -> bool:
     """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    width = min(size, task.n_problems - first)
+    width = span.stop - span.start
     return (
         set(block) == {"weights", *REPORT}
         and block["weights"].shape == (task.n_weights, width)

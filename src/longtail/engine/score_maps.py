@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from longtail._threads import one_thread
 from longtail.engine._rounded_kernels import (
     add_kept,
     scores_of_kept,
@@ -155,7 +155,7 @@ def preconditioner(
         return by_diagonal
     weighted = sp.csr_array(rows.astype(np.float64).multiply(np.sqrt(weights)[:, None]))
     square = np.empty((side, side))
-    with threadpool_limits(limits=1):
+    with one_thread():
         if rows.nnz > DENSE_SHARE * rows.shape[0] * rows.shape[1]:
             dense = weighted.toarray()
             square[:-1, :-1] = dense.T @ dense

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
-from threadpoolctl import threadpool_limits
 
 from longtail._checks import check_count, check_not_negative, check_positive
 from longtail._run import Run
 from longtail._sparse import as_csr
+from longtail._threads import one_thread
 from longtail.engine._softmax_kernels import scores_of_rows
 from longtail.engine.checkpoint import Checkpoint, fingerprint
 from longtail.engine.executor import thread_count
@@ -212,7 +212,7 @@ def softmax_logs(X: Any, weights: NDArray[Any], *, bias: float = 1.0) -> NDArray
         )
     W = np.asarray(weights)
     if rows.nnz > DENSE_SHARE * rows.shape[0] * rows.shape[1]:
-        with threadpool_limits(limits=1):
+        with one_thread():
             scores = rows.toarray() @ W[:-1].astype(np.float64)
         scores += bias * W[-1].astype(np.float64)
     else:

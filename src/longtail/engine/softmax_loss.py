@@ -24,8 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from longtail._threads import one_thread
 from longtail.engine._softmax_kernels import cross_terms, curvature_rows, normalise, residuals
 from longtail.engine.executor import thread_count
 from longtail.engine.rounded import Rounded, Rounder
@@ -171,7 +171,7 @@ class SoftmaxLoss:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Threads for what is done within; BLAS is held down to one a lane."""
-        with threadpool_limits(limits=1):
+        with one_thread():
             if self._threads == 1:
                 yield
                 return

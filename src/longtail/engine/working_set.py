@@ -70,7 +70,7 @@ def solve_working_set(
         matrix = Matrix(task.indptr, task.indices, task.data, *task.columns, *sums)
         flip, positives, targets = _minority(task, problem, weights)
         sign = -1.0 if flip else 1.0
-        start_features, start_weights = _start(task, problem, sign, targets, weights)
+        start_features, start_weights = _start(task, problem, sign, targets)
         with _alarm(task.max_seconds) as late:
             members, found, value, violation, steps, status, entries = solve_problem(
                 matrix, NONE if weights is None else weights, positives, targets, start_features,
@@ -119,11 +119,7 @@ def _minority(
 
 
 def _start(
-    task: LinearTask,
-    problem: int,
-    sign: float,
-    targets: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    task: LinearTask, problem: int, sign: float, targets: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Features and weights to start from, the bias first, as the score that it brings."""
     start = task.start_of(problem)

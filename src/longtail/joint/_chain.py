@@ -20,12 +20,7 @@ from longtail._run import Progress, Run
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.joint._chain_kernels import log_joint, search
 from longtail.joint._conditional_classifier import ConditionalClassifier
-from longtail.joint._conditionals import (
-    Conditionals,
-    Task,
-    check_label_count,
-    fit_conditionals,
-)
+from longtail.joint._conditionals import Conditionals, Task, fit_conditionals
 from longtail.labels import encode_labels
 
 SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
@@ -69,6 +64,11 @@ def _shifted(run: Run, before: int, total: int) -> Progress:
     return lambda what, done, _: run.report(what, before + done, total)
 
 
+def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
+    """Matrices side by side; one alone is not copied."""
+    return parts[0] if len(parts) == 1 else sp.csc_array(sp.hstack(parts, format="csc"))
+
+
 class ChainClassifier(ConditionalClassifier):
     """Base of the chains. Subclasses store `random_state` beside what the base asks for."""
 
@@ -92,7 +92,7 @@ class ChainClassifier(ConditionalClassifier):
 
         Each starts from the weights of the one before, which saves steps and decides nothing.
         """
-        check_label_count(Y.shape[1], len(parts))
+        self._refuse_beyond_memory(X, Y)
         n_labels, total = Y.shape[1], Y.shape[1] * len(parts)
         fits: list[Conditionals] = []
         for number, (order, rows) in enumerate(parts):
@@ -106,10 +106,8 @@ class ChainClassifier(ConditionalClassifier):
             )  # fmt: skip
             fits.append(fit_conditionals(task, n_jobs=self.n_jobs, run=part))
         self.orders_ = np.stack([order for order, _ in parts])
-        self.weights_ = sp.csr_array(sp.hstack([fit.weights for fit in fits], format="csr"))
-        self.label_weights_ = sp.csc_array(
-            sp.hstack([fit.label_weights for fit in fits], format="csc")
-        )
+        self.weights_ = sp.csr_array(_beside([fit.weights for fit in fits]))
+        self.label_weights_ = _beside([fit.label_weights for fit in fits])
         self.gap_ = np.concatenate([fit.gap for fit in fits])
         self.n_iter_ = np.maximum(np.concatenate([fit.iterations for fit in fits]), 1)
         self.empty_sets_ = bool((np.diff(Y.indptr) == 0).any())
@@ -182,14 +180,13 @@ class ChainClassifier(ConditionalClassifier):
                 "labels."
             )
 
-        def work(x: sp.csr_array, first: int) -> NDArray[np.float64]:
+        def work(x: sp.csr_array, sets: sp.csr_array) -> NDArray[np.float64]:
             odds = self._odds(x)
             log_p = np.empty(len(odds))
-            has = given[first : first + len(odds)].toarray().astype(np.bool_)
-            log_joint(odds, *self._tables(0), has, log_p)
+            log_joint(odds, *self._tables(0), sets.toarray().astype(np.bool_), log_p)
             return log_p
 
-        return np.concatenate(self._in_blocks(rows, work))
+        return np.concatenate(self._in_blocks(work, rows, given))
 
     def _check_state(self) -> None:
         super()._check_state()

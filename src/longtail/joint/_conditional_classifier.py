@@ -10,12 +10,11 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_not_negative, check_positive
+from longtail._checks import check_count, check_limit, check_not_negative, check_positive
 from longtail.base import Explanation
 from longtail.engine import index_for
-from longtail.engine.executor import thread_count
 from longtail.errors import ModelError
-from longtail.estimates import Estimate
+from longtail.estimates import Estimate, refuse_beyond
 from longtail.joint._conditionals import conditional_estimate
 from longtail.marginal import MarginalClassifier
 
@@ -69,13 +68,14 @@ class ConditionalClassifier(MarginalClassifier):
     """Base of the methods with one logistic regression a label on X and on other labels.
 
     Subclasses set `weights_` and `label_weights_` in `_fit`, decode a block of log-odds in
-    `_decode`, and store `C`, `prune`, `tol`, `max_iter` and `n_jobs`.
+    `_decode`, and store `C`, `prune`, `tol`, `max_iter`, `memory_limit` and `n_jobs`.
     """
 
     C: float
     prune: float
     tol: float
     max_iter: int
+    memory_limit: float
     n_jobs: int | None
 
     weights_: sp.csr_array
@@ -103,19 +103,23 @@ class ConditionalClassifier(MarginalClassifier):
             X, Y, prune=self.prune, n_jobs=self.n_jobs, **self._regressions()
         )
 
+    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        remedy = "use a method without weights between labels, such as br or proxml"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy)
+
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
         check_not_negative(prune=self.prune)
+        check_limit(memory_limit=self.memory_limit)
         check_count(max_iter=self.max_iter)
-        thread_count(self.n_jobs)
 
     def _block_rows(self) -> int:
         return max(1, min(MOST_ROWS, BLOCK_BYTES // (8 * self.weights_.shape[1])))
 
-    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
         return self._decode(X, self._odds(X))[0] > 0
 
-    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
         return self._decode(X, self._odds(X))[1]
 
     def _odds(self, X: sp.csr_array) -> NDArray[np.float64]:

@@ -18,17 +18,19 @@ from numpy.typing import NDArray
 
 from longtail._run import Run
 from longtail.engine import fit_linear
-from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.checkpoint import fingerprint, holds_columns
 from longtail.engine.costs import linear_estimate, weights_kept
 from longtail.engine.direct import few_and_dense
-from longtail.engine.executor import run_threads, thread_count
-from longtail.errors import ConvergenceWarning, InputError
+from longtail.engine.executor import thread_count
+from longtail.engine.pieces import Pieces
+from longtail.errors import ConvergenceWarning
 from longtail.estimates import Estimate, matrix_bytes
 
-MOST_LABELS = 5000
+STORED = 12.0  # bytes of a weight: its value and its row
 COPYING = 2e-7  # seconds of a stored value, to put the columns of a label together
 PIECE = 32  # labels a piece of work and of a checkpoint, at most
 PIECES = 64  # that there should be, if there are labels enough
+KINDS = {"features": np.int32, "values": np.float32, "ends": np.int64}
 REPORT = {"gap": np.float64, "iterations": np.int64, "converged": np.bool_}
 
 
@@ -54,11 +56,6 @@ class Conditionals:
     converged: NDArray[np.bool_]
 
 
-def between_bytes(n_labels: int, n_chains: int = 1, *, share: float = 0.5) -> float:
-    """Bytes of the weights between labels, if each is regressed on this share of the others."""
-    return 8.0 * share * n_labels * (n_labels - 1) * n_chains
-
-
 def conditional_estimate(
     X: sp.csr_array,
     Y: sp.csr_array,
@@ -75,31 +72,23 @@ def conditional_estimate(
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     n, seen = X.shape[0], share * float(np.count_nonzero(counts))
     one = linear_estimate(X, counts[:1], loss="logistic", prune=prune)
-    kept = weights_kept(X, counts, loss="logistic", penalty="l2", prune=prune)
-    weights = 8.0 * float(kept.sum()) * n_chains
-    others = 8.0 * float(np.minimum(kept, seen).sum()) * n_chains  # as rare as a feature
-    stored = weights + min(others, between_bytes(Y.shape[1], n_chains, share=share))
+    kept, others = (  # a label is a feature among others: the points that are rested on have it
+        float(weights_kept(part, counts, loss="logistic", penalty="l2", prune=prune).sum())
+        for part in (X, Y)
+    )
+    stored = STORED * (kept + share * others) * n_chains
     threads = thread_count(n_jobs)
     working = 8.0 * matrix_bytes(X, Y) + one.peak_bytes
     seconds = linear_estimate(X, counts, loss="logistic", prune=prune).seconds * n_chains
-    wider = (1 + seen / X.shape[1]) ** 2 if few_and_dense(n, X.shape[1], X.nnz) else 1.5
+    wider = max(1.5, 1 + share * Y.nnz / max(X.nnz, 1))
+    if few_and_dense(n, X.shape[1], X.nnz):
+        wider = (1 + seen / X.shape[1]) ** 2
     return Estimate(
         int(matrix_bytes(Y) + threads * working + 3 * stored),
         int(stored),
         (seconds * wider + COPYING * (X.nnz + Y.nnz) * len(counts) * n_chains) / threads,
         f"{len(counts) * n_chains:,} regressions on {n:,} points and other labels",
     )
-
-
-def check_label_count(n_labels: int, n_chains: int = 1, *, share: float = 0.5) -> None:
-    """Refuse more labels than such a model is meant for, with what it would take."""
-    if n_labels > MOST_LABELS:
-        raise InputError(
-            f"There are {n_labels:,} labels, and each is regressed on the others: up to "
-            f"{between_bytes(n_labels, n_chains, share=share) / 1e9:,.1f} GB of weights between "
-            f"labels and {n_labels * n_chains:,} problems "
-            f"of their own columns; keep to {MOST_LABELS:,} labels, or use br or proxml."
-        )
 
 
 @dataclass(frozen=True)
@@ -169,7 +158,7 @@ class Task:
         )  # fmt: skip
         weights = fit.weights.tocoo()
         return {
-            "rows": rows[weights.row].astype(np.int32),
+            "features": rows[weights.row].astype(np.int32),
             "values": weights.data,
             **{name: getattr(fit, name)[0] for name in REPORT},
         }
@@ -192,37 +181,27 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
     The result does not depend on `n_jobs`.
     """
     n_labels = task.Y.shape[1]
+    last = task.X.shape[1] + n_labels  # where the bias is
     size = min(max(n_labels // PIECES, 1), PIECE)
-    pieces = [range(a, min(a + size, n_labels)) for a in range(0, n_labels, size)]
+    spans = [range(a, min(a + size, n_labels)) for a in range(0, n_labels, size)]
     found: dict[int, dict[str, NDArray[Any]]] = {}
-    store = None
-    if run.checkpoint is not None:
-        store = Checkpoint(run.checkpoint, _identity(task))
-        for number, piece in enumerate(pieces):
-            loaded = store.load(number)
-            if loaded is not None and _is_sound(loaded, len(piece), task):
-                found[number] = loaded
-    finished = sum(len(pieces[number]) for number in found)
-    run.report("training", finished, n_labels)
+    pieces = Pieces(
+        [len(span) for span in spans], found.__setitem__, what="training", run=run,
+        identity=lambda: _identity(task),
+        is_sound=lambda number, arrays: holds_columns(
+            arrays, KINDS | REPORT, len(spans[number]), last
+        ),
+    )  # fmt: skip
 
     def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        return _packed(task.solve(label) for label in pieces[number] if not stop[0])
+        return _packed(task.solve(label) for label in spans[number] if not stop[0])
 
-    def done(number: int, arrays: dict[str, NDArray[Any]]) -> None:
-        nonlocal finished
-        if store is not None:
-            store.save(number, arrays)
-        found[number] = arrays
-        finished += len(pieces[number])
-        run.report("training", finished, n_labels)
-
-    missing = [number for number in range(len(pieces)) if number not in found]
-    if missing:
+    if pieces.missing:
         _ = task.features, task.labels  # made once, before threads ask for them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # one for all follows
-        run_threads(work, missing, n_jobs=n_jobs, done=done)
-    fit = _assembled([found[number] for number in range(len(pieces))], task)
+        pieces.do(work, n_jobs=n_jobs)
+    fit = _assembled([found.pop(number) for number in range(len(spans))], task)
     _warn(fit, task, run)
     return fit
 
@@ -231,9 +210,9 @@ def _packed(solved: Iterable[dict[str, Any]]) -> dict[str, NDArray[Any]]:
     columns = list(solved)
     none = [np.empty(0)]
     return {
-        "rows": np.concatenate([c["rows"] for c in columns] or none).astype(np.int32),
+        "features": np.concatenate([c["features"] for c in columns] or none).astype(np.int32),
         "values": np.concatenate([c["values"] for c in columns] or none).astype(np.float32),
-        "lengths": np.array([len(c["rows"]) for c in columns], dtype=np.int64),
+        "ends": np.cumsum([0, *(len(c["features"]) for c in columns)], dtype=np.int64),
         **{
             name: np.array([column[name] for column in columns], dtype=kind)
             for name, kind in REPORT.items()
@@ -242,14 +221,28 @@ def _packed(solved: Iterable[dict[str, Any]]) -> dict[str, NDArray[Any]]:
 
 
 def _assembled(pieces: list[dict[str, NDArray[Any]]], task: Task) -> Conditionals:
-    D, L = task.X.shape[1], task.Y.shape[1]
-    whole = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-    ends = np.concatenate(([0], np.cumsum(whole["lengths"])))
-    every = sp.csc_array((whole["values"], whole["rows"], ends), shape=(D + L + 1, L))
-    return Conditionals(
-        sp.csc_array(sp.vstack([every[:D], every[[D + L]]], format="csc")),
-        sp.csc_array(every[D : D + L]),
-        **{name: whole[name] for name in REPORT},
+    report = {name: np.concatenate([piece[name] for piece in pieces]) for name in REPORT}
+    parts = []
+    while pieces:  # each is let go once it is parted
+        parts.append(_parted(pieces.pop(0), task.X.shape[1], task.Y.shape[1]))
+    weights, between = (sp.hstack(part, format="csc") for part in zip(*parts, strict=True))
+    return Conditionals(sp.csc_array(weights), sp.csc_array(between), **report)
+
+
+def _parted(
+    piece: dict[str, NDArray[Any]], n_features: int, n_labels: int
+) -> tuple[sp.csc_array, sp.csc_array]:
+    """The weights of some regressions: of the features and the bias, and of other labels."""
+    rows, values, ends = (piece[name] for name in KINDS)
+    bias, width = n_features + n_labels, len(ends) - 1
+    of_label = (rows >= n_features) & (rows < bias)
+    before = np.concatenate(([0], np.cumsum(of_label)))[ends]
+    own = np.where(rows == bias, n_features, rows)[~of_label]
+    return (
+        sp.csc_array((values[~of_label], own, ends - before), shape=(n_features + 1, width)),
+        sp.csc_array(
+            (values[of_label], rows[of_label] - n_features, before), shape=(n_labels, width)
+        ),
     )
 
 
@@ -260,23 +253,6 @@ def _identity(task: Task) -> str:
         settings=(task.C, task.tol, task.max_iter, task.prune),
         **{f"start{number}": part for number, part in enumerate(start)},
     )  # fmt: skip
-
-
-def _is_sound(piece: dict[str, NDArray[Any]], size: int, task: Task) -> bool:
-    """Whether arrays that were read are the piece they claim to be; if not, it is done again."""
-    kinds = {"rows": np.int32, "values": np.float32, "lengths": np.int64, **REPORT}
-    if set(piece) != set(kinds):
-        return False
-    if any(piece[name].dtype != kind or piece[name].ndim != 1 for name, kind in kinds.items()):
-        return False
-    rows, lengths = piece["rows"], piece["lengths"]
-    return bool(
-        all(len(piece[name]) == size for name in ("lengths", *REPORT))
-        and (lengths >= 0).all()
-        and len(rows) == len(piece["values"]) == lengths.sum()
-        and (rows >= 0).all()
-        and (rows <= task.X.shape[1] + task.Y.shape[1]).all()
-    )
 
 
 def _warn(fit: Conditionals, task: Task, run: Run) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from longtail._threads import one_thread
 from longtail.engine.rounded import Rounded
 from longtail.joint._pair_kernels import add_sets, scores_of_sets
 
@@ -270,7 +270,7 @@ class _Inverse:
         )
 
     def _factor(self, spread: _Vector) -> None:
-        with threadpool_limits(limits=1):
+        with one_thread():
             root = scipy.linalg.cholesky(self.features.overlap(), lower=True, check_finite=False)
             inner = root.T @ self.features.covariance(spread) @ root
             inner[np.diag_indices_from(inner)] += self.strength

@@ -137,11 +137,11 @@ class SetClassifier(MarginalClassifier):
     def _block_rows(self) -> int:
         return max(1, BLOCK_BYTES // (8 * max(sum(self.sets_.shape), 1)))
 
-    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
         best = self._log_probabilities(X).argmax(axis=1)
         return self.sets_[best].toarray() > 0
 
-    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
         p = np.exp(self._log_probabilities(X)) @ self.sets_.astype(np.float64)
         return log_odds_of(np.clip(np.asarray(p), 0.0, 1.0))
 

@@ -45,6 +45,8 @@ class ChainEnsemble(ChainClassifier):
         Of each chain.
     random_state : int
         Of the orders and of the rows.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -100,6 +102,7 @@ class ChainEnsemble(ChainClassifier):
         tol: float = 1e-4,
         max_iter: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -113,6 +116,7 @@ class ChainEnsemble(ChainClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     @property

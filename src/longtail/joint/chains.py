@@ -89,6 +89,8 @@ class ClassifierChain(_SingleChain):
         Limit on Newton steps a label.
     random_state : int
         Of a random order.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -112,8 +114,8 @@ class ClassifierChain(_SingleChain):
     Training costs L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each;
     they do not share their looks, as those of `BinaryRelevance` do, since each has columns of its
     own. If the columns are dense and at most 512, O(N·(D + L)²) a Newton step instead. There are up
-    to L²/2 weights between labels; more than 5,000 labels are refused. Prediction costs O(weights
-    of its features + L·labels found) a point.
+    to L²/2 weights between labels; with thousands of labels training takes hours, which `estimate`
+    says. Prediction costs O(weights of its features + L·labels found) a point.
 
     The score of `predict_topk`, and what `predict_proba` makes a probability of, is the log-odds
     of a label given the labels that were predicted before it; labels from 0 on are predicted. A
@@ -140,6 +142,7 @@ class ClassifierChain(_SingleChain):
         tol: float = 1e-4,
         max_iter: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -148,6 +151,7 @@ class ClassifierChain(_SingleChain):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
 
@@ -166,7 +170,7 @@ class ProbabilisticClassifierChain(_SingleChain):
         How many beginnings are kept.
     order : {"random", "given"} or sequence of int
         Order of the chain: random, that of the columns of Y, or the columns themselves.
-    prune, tol, max_iter, random_state, n_jobs : see `ClassifierChain`
+    prune, tol, max_iter, random_state, memory_limit, n_jobs : see `ClassifierChain`
         As there.
 
     Attributes
@@ -215,6 +219,7 @@ class ProbabilisticClassifierChain(_SingleChain):
         tol: float = 1e-4,
         max_iter: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -224,6 +229,7 @@ class ProbabilisticClassifierChain(_SingleChain):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     @property

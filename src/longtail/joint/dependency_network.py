@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count, check_seed, is_count
+from longtail._checks import check_count, check_seed
 from longtail._numba import read_only
 from longtail._run import Run
 from longtail.errors import ModelError, ParameterError
 from longtail.joint._conditional_classifier import ConditionalClassifier
-from longtail.joint._conditionals import Task, check_label_count, fit_conditionals
+from longtail.joint._conditionals import Task, fit_conditionals
 from longtail.joint._gibbs_kernels import gibbs
 from longtail.marginal import row_seeds
 
@@ -45,6 +45,8 @@ class DependencyNetwork(ConditionalClassifier):
         As there.
     random_state : int
         Of the sampling.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
         Threads, as in scikit-learn; neither the model nor predictions depend on it.
 
@@ -63,9 +65,8 @@ class DependencyNetwork(ConditionalClassifier):
 
     Notes
     -----
-    Training costs L problems, as for `ClassifierChain`, with up to L² weights between labels; more
-    than 5,000 labels are refused. Prediction costs O(L) a sweep and point, and O(label weights) a
-    label that changes.
+    Training costs L problems, as for `ClassifierChain`, with up to L² weights between labels.
+    Prediction costs O(L) a sweep and point, and O(label weights) a label that changes.
 
     A point's random numbers come from `random_state` and the point itself: it gets the same labels
     alone and among others. The probability of a label, which `predict_proba` gives and whose
@@ -101,6 +102,7 @@ class DependencyNetwork(ConditionalClassifier):
         tol: float = 1e-4,
         max_iter: int = 100,
         random_state: int = 0,
+        memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -111,15 +113,13 @@ class DependencyNetwork(ConditionalClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_count(n_samples=self.n_samples)
-        if not (is_count(self.n_burn_in) or (self.n_burn_in == 0 and self.n_burn_in is not False)):
-            raise ParameterError(
-                f"n_burn_in must be a whole number of at least 0, not {self.n_burn_in!r}."
-            )
+        check_count(least=0, n_burn_in=self.n_burn_in)
         check_seed(self.random_state)
         if self.target not in get_args(Target):
             raise ParameterError(f"target must be 'subset' or 'hamming', not {self.target!r}.")
@@ -128,7 +128,7 @@ class DependencyNetwork(ConditionalClassifier):
         return {"share": 1.0}
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        check_label_count(Y.shape[1], share=1.0)
+        self._refuse_beyond_memory(X, Y)
         task = Task(X, Y, None, self.C, self.tol, self.max_iter, self.prune)
         fit = fit_conditionals(task, n_jobs=self.n_jobs, run=run)
         self.weights_ = sp.csr_array(fit.weights)

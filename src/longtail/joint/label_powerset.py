@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count
+from longtail._kept import kept_for
 from longtail._run import Run
 from longtail.engine.boosted_softmax import BoostedSoftmax, boosting_bytes, fit_boosted_softmax
-from longtail.engine.costs import softmax_estimate, used_features
+from longtail.engine.costs import GROWING, softmax_estimate, used_features
 from longtail.engine.executor import thread_count
 from longtail.engine.growing import Growth
 from longtail.engine.softmax import fit_softmax, softmax_logs
@@ -28,10 +28,6 @@ from longtail.joint._support import SetClassifier
 from longtail.labels import distinct_sets
 
 Learner = Literal["logistic", "boosting"]
-GROWING = 3e-9  # seconds of a tree for a value that it looks at
-
-_MODELS: WeakKeyDictionary[Any, tuple[Any, BoostedSoftmax]] = WeakKeyDictionary()
-"""The trees of each classifier, made from its arrays once."""
 
 
 class LabelPowerset(SetClassifier):
@@ -208,10 +204,8 @@ class LabelPowerset(SetClassifier):
     # ---- prediction --------------------------------------------------------------------------
 
     def _boosted(self) -> BoostedSoftmax:
-        found = _MODELS.get(self)
-        if found is None or found[0] is not self.trees_:
-            found = _MODELS[self] = (self.trees_, BoostedSoftmax.from_arrays(self.trees_))
-        return found[1]
+        trees = self.trees_
+        return kept_for(self, "trees", (trees,), lambda: BoostedSoftmax.from_arrays(trees))
 
     def _log_probabilities(self, X: sp.csr_array) -> NDArray[np.float64]:
         if self.learner_ == "logistic":

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from longtail._run import Run
 from longtail._sparse import as_csr
 from longtail.engine.checkpoint import Checkpoint, fingerprint
-from longtail.engine.costs import SPARSE_PRODUCT, softmax_bytes, used_features
+from longtail.engine.costs import HESSIANS, SPARSE_PRODUCT, softmax_bytes, used_features
 from longtail.engine.executor import thread_count
 from longtail.engine.ridge import ridge_values
 from longtail.engine.rounded import floors
@@ -28,7 +28,6 @@ from longtail.joint._pair_scores import FACTORED, PairFeatures, PairScores, set_
 from longtail.joint._support import SetClassifier
 from longtail.labels import distinct_sets
 
-HESSIANS = 100  # products with the Hessian that training takes
 SQUARES = 5  # arrays of the covariances of labels and pairs
 
 

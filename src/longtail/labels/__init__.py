@@ -4,6 +4,8 @@ from longtail.labels.clusters import LabelClusters, cluster_labels, unrecoverabl
 from longtail.labels.encoding import (
     EncodedLabels,
     Kind,
+    columns_of,
+    columns_without,
     decode_labels,
     encode_labels,
     matrix_to_names,
@@ -47,6 +49,8 @@ __all__ = [
     "TailStatistics",
     "algebraic_connectivity",
     "cluster_labels",
+    "columns_of",
+    "columns_without",
     "connected_components",
     "cooccurrence_graph",
     "decode_labels",

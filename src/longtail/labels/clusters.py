@@ -22,7 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import InputError, ParameterError
+from longtail._checks import check_count
+from longtail.errors import InputError
 from longtail.labels._kernels import (
     count_lost,
     cut_greedily,
@@ -87,7 +88,7 @@ class LabelClusters:
 
 
 def cluster_labels(
-    Y: Any, *, n_hubs: int = 0, max_size: int = 50, random_state: int = 0
+    Y: Any, *, n_hubs: int = 0, max_cluster_size: int = 50, random_state: int = 0
 ) -> LabelClusters:
     """Set hubs aside and cluster the other labels so that clusters share few points.
 
@@ -99,7 +100,7 @@ def cluster_labels(
         Labels to set aside: those that share the most points with others. Once all that share
         any are hubs, the most frequent of the others follow, so that `n_hubs` = L makes every
         label a hub that occurs.
-    max_size : int
+    max_cluster_size : int
         Labels that a cluster may have.
     random_state : int
         Seed of Louvain.
@@ -121,11 +122,11 @@ def cluster_labels(
     Examples
     --------
     >>> Y = [("sea", "ship"), ("ship", "sail"), ("bread", "oven"), ("oven",), ("sea", "sail")]
-    >>> clusters = cluster_labels(Y, max_size=3)
+    >>> clusters = cluster_labels(Y, max_cluster_size=3)
     >>> clusters.of_label.tolist()  # bread, oven, sail, sea, ship
     [0, 0, 1, 1, 1]
     """
-    return Clusterer(Y, random_state=random_state).clusters(n_hubs, max_size)
+    return Clusterer(Y, random_state=random_state).clusters(n_hubs, max_cluster_size)
 
 
 def unrecoverable_loss(Y: Any, clusters: LabelClusters) -> float:
@@ -184,7 +185,7 @@ class Clusterer:
     Examples
     --------
     >>> clusterer = Clusterer([("a", "b"), ("c", "d"), ("a", "d")])
-    >>> [clusterer.clusters(n_hubs=1, max_size=size).number for size in (1, 2)]
+    >>> [clusterer.clusters(n_hubs=1, max_cluster_size=size).number for size in (1, 2)]
     [3, 2]
     """
 
@@ -206,17 +207,15 @@ class Clusterer:
     def _graph(self) -> _Graph:
         return _Graph(_label_graph(self.matrix, self.random_state))
 
-    def clusters(self, n_hubs: int, max_size: int) -> LabelClusters:
+    def clusters(self, n_hubs: int, max_cluster_size: int) -> LabelClusters:
         """The clustering of one setting; see `cluster_labels`."""
-        if n_hubs < 0:
-            raise ParameterError(f"n_hubs is a number of labels and at least 0, not {n_hubs}.")
-        if max_size < 1:
-            raise ParameterError(f"max_size is a number of labels and at least 1, not {max_size}.")
+        check_count(least=0, n_hubs=n_hubs)
+        check_count(max_cluster_size=max_cluster_size)
         hubs, others = self.hub_order[:n_hubs], np.sort(self.hub_order[n_hubs:])
         of_label = np.full(self.matrix.shape[1], -1, dtype=np.int64)
-        if max_size == 1:
+        if max_cluster_size == 1:
             of_label[others] = np.arange(len(others))
-        elif len(others) <= max_size:
+        elif len(others) <= max_cluster_size:
             of_label[others] = 0
         else:
             if n_hubs != self._n_hubs:
@@ -225,11 +224,11 @@ class Clusterer:
             for number, members in enumerate(
                 part
                 for community in self._communities
-                for part in community.within(max_size, self._graph, self.random_state)
+                for part in community.within(max_cluster_size, self._graph, self.random_state)
             ):
                 of_label[members] = number
             graph = self._graph.part(others)
-            of_label[others] = _merged(graph, of_label[others], max_size)
+            of_label[others] = _merged(graph, of_label[others], max_cluster_size)
         return LabelClusters(hubs.copy(), of_label)
 
 

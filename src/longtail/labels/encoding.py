@@ -233,6 +233,41 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(names, dtype=object, count=len(names))
 
 
+def columns_of(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
+    """The columns of some labels of a model; an unknown one is refused.
+
+    Examples
+    --------
+    >>> columns_of(["sun"], name_array(["sea", "sun"])).tolist()
+    [1]
+    """
+    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
+        raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
+    wanted = names.tolist() if isinstance(names, np.ndarray) else names
+    column = {name: number for number, name in enumerate(known.tolist())}
+    try:
+        return np.array([column[name] for name in wanted], dtype=np.int64)
+    except KeyError as error:
+        raise InputError(f"The model knows no label {error.args[0]!r}; see its classes_.") from None
+    except TypeError:
+        raise InputError("A label name is not hashable; give the names of single labels.") from None
+
+
+def columns_without(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
+    """The columns that stay when some labels of a model are dropped; one at least has to.
+
+    Examples
+    --------
+    >>> columns_without(["sun"], name_array(["sea", "sun", "fog"])).tolist()
+    [0, 2]
+    """
+    stays = np.ones(len(known), dtype=bool)
+    stays[columns_of(names, known)] = False
+    if not stays.any():
+        raise InputError("That would drop every label of the model; keep at least one.")
+    return np.flatnonzero(stays)
+
+
 def _is_collection(value: Any) -> bool:
     return isinstance(value, Collection) and not isinstance(value, str | bytes)
 
@@ -289,8 +324,8 @@ def _encode_multiclass(
             raise InputError("Input y contains NaN or infinity; give every row a class.")
         if (array != np.floor(array)).any():
             raise InputError(
-                "Unknown label type: continuous. Y holds fractions; classes are names or whole "
-                "numbers."
+                "Unknown label type: continuous; Y holds fractions, so give classes as names or "
+                "whole numbers."
             )
     if label_names is None and array.dtype != object:
         classes, columns = np.unique(array, return_inverse=True)
@@ -336,7 +371,9 @@ def _column_names(width: int, names: Sequence[Hashable] | None) -> NDArray[Any]:
     if names is None:
         return np.arange(width)
     if len(names) != width:
-        raise InputError(f"There are {len(names)} label names for {width} label columns.")
+        raise InputError(
+            f"There are {len(names)} label names for {width} label columns; give one a column."
+        )
     try:
         distinct = len(set(names))
     except TypeError:

@@ -85,15 +85,11 @@ def connected_components(Y: Any) -> Components:
 
 def _components(matrix: sp.csr_array) -> Components:
     n, L = matrix.shape
-    # Points and labels as one bipartite graph: no clique per point.
-    bipartite = sp.csr_array(
-        (
-            matrix.data,
-            matrix.indices + np.int64(n),
-            np.concatenate([matrix.indptr, np.full(L, matrix.indptr[-1])]),
-        ),
-        shape=(n + L, n + L),
-    )
+    # Points and labels as one bipartite graph: no clique per point. scipy 1.11 takes int32 alone.
+    kind = np.int32 if max(n + L, matrix.nnz) < 2**31 else np.int64
+    links = matrix.indices.astype(kind) + kind(n)
+    ends = np.concatenate([matrix.indptr, np.full(L, matrix.indptr[-1])]).astype(kind)
+    bipartite = sp.csr_array((matrix.data, links, ends), shape=(n + L, n + L))
     found = csgraph.connected_components(bipartite, directed=False)[1][n:].astype(np.int64)
     used = np.bincount(matrix.indices, minlength=L) > 0
     of_label = np.full(L, -1, dtype=np.int64)

@@ -97,8 +97,8 @@ class Evaluation(Mapping[str, float]):
 def evaluate(
     Y_true: Any,
     *,
-    scores: Any = None,
-    predicted: Any = None,
+    Y_score: Any = None,
+    Y_pred: Any = None,
     k: int | Sequence[int] = (1, 3, 5),
     propensities: ArrayLike | Mapping[Any, float] | None = None,
     Y_train: Any = None,
@@ -110,10 +110,10 @@ def evaluate(
     ----------
     Y_true : array, sparse matrix or sequence of label collections
         The true labels, in any form that `labels.encode_labels` takes.
-    scores : CSR matrix or dense array of shape (n, L), optional
+    Y_score : CSR matrix or dense array of shape (n, L), optional
         What `predict_topk` returns. Gives P, nDCG, R and C at k, and PSP and PSnDCG if propensities
         are known.
-    predicted : array, sparse matrix or sequence of label collections, optional
+    Y_pred : array, sparse matrix or sequence of label collections, optional
         What `predict` returns. Gives the set metrics, or, if it and `Y_true` hold one class a
         point, accuracy, MaF1 and covered classes.
     k : int or sequence of int
@@ -124,7 +124,7 @@ def evaluate(
         The training labels, from which the propensities are computed with the usual constants if
         they are not given.
     classes : sequence, optional
-        The names of the columns of `scores`, a classifier's `classes_`, where `Y_true` holds
+        The names of the columns of `Y_score`, a classifier's `classes_`, where `Y_true` holds
         names. For one class a point they are also all classes that MaF1 and the share of covered
         classes are over.
 
@@ -137,31 +137,31 @@ def evaluate(
     >>> import numpy as np
     >>> truth = [("sea", "sun"), ("sun",)]
     >>> scores = np.array([[0.9, 0.8, 0.1], [0.2, 0.1, 0.7]])
-    >>> evaluation = evaluate(truth, scores=scores, predicted=[("sea",), ("sun",)], k=1,
+    >>> evaluation = evaluate(truth, Y_score=scores, Y_pred=[("sea",), ("sun",)], k=1,
     ...                       classes=["sea", "snow", "sun"])
     >>> evaluation["P@1"], evaluation["subset_accuracy"]
     (1.0, 0.5)
     """
-    if scores is None and predicted is None:
-        raise ParameterError("Give scores, predicted label sets, or both to evaluate.")
+    if Y_score is None and Y_pred is None:
+        raise ParameterError("Give Y_score, Y_pred, or both to evaluate.")
     values: dict[str, float] = {}
-    if scores is not None:
-        values |= _ranking(Y_true, scores, k, propensities, Y_train, classes)
-    if predicted is not None:
-        values |= _sets(SetCounts.of(Y_true, predicted, classes), classes is not None)
+    if Y_score is not None:
+        values |= _ranking(Y_true, Y_score, k, propensities, Y_train, classes)
+    if Y_pred is not None:
+        values |= _sets(SetCounts.of(Y_true, Y_pred, classes), classes is not None)
     return Evaluation(values)
 
 
 def _ranking(
     Y_true: Any,
-    scores: Any,
+    Y_score: Any,
     k: int | Sequence[int],
     propensities: ArrayLike | Mapping[Any, float] | None,
     Y_train: Any,
     classes: Sequence[Hashable] | None,
 ) -> dict[str, float]:
     ks = check_k(k)
-    truth, scores, space = align_scores(Y_true, scores, classes)
+    truth, scores, space = align_scores(Y_true, Y_score, classes)
     inverse = None
     if propensities is not None:
         inverse = inverse_by_column(propensities, space, truth.shape[1])

@@ -19,7 +19,7 @@ FREQUENCY_BINS = {"unseen": 0, "tail": 1, "torso": 10, "head": 100}
 
 def by_frequency(
     Y_true: Any,
-    scores: Any,
+    Y_score: Any,
     Y_train: Any = None,
     *,
     counts: ArrayLike | None = None,
@@ -34,7 +34,7 @@ def by_frequency(
 
     Parameters
     ----------
-    Y_true, scores, classes
+    Y_true, Y_score, classes
         As in `evaluate`.
     Y_train : array, sparse matrix or sequence of label collections
         The training labels, whose counts put labels into bins.
@@ -72,7 +72,7 @@ def by_frequency(
     """
     ks = check_k(k)
     names, starts = _checked_bins(bins)
-    truth, scores, space = align_scores(Y_true, scores, classes)
+    truth, scores, space = align_scores(Y_true, Y_score, classes)
     n, L = truth.shape
     if (Y_train is None) == (counts is None):
         raise ParameterError("Give either the training labels or their counts.")

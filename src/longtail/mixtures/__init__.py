@@ -5,13 +5,9 @@ from longtail.mixtures.choosing import ConditionalBernoulliMixtureCV
 from longtail.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
 from longtail.mixtures.decoding import LikelySets, most_probable_sets, sample_sets
 from longtail.mixtures.explanation import MixtureExplanation
-from longtail.mixtures.targets import (
-    best_threshold,
-    draw_sets,
-    label_correlations,
-    marginals,
-    optimal_sets,
-)
+from longtail.mixtures.moments import label_correlations, marginals
+from longtail.mixtures.targets import optimal_sets
+from longtail.mixtures.thresholds import best_threshold
 
 __all__ = [
     "BernoulliMixture",
@@ -20,7 +16,6 @@ __all__ = [
     "LikelySets",
     "MixtureExplanation",
     "best_threshold",
-    "draw_sets",
     "fit_bernoulli_mixture",
     "label_correlations",
     "marginals",

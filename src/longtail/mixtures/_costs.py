@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.engine.costs import LOOK, NEWTON, PRODUCT, features_met, softmax_estimate
+from longtail.engine.costs import GROWING, LOOK, NEWTON, PRODUCT, features_met, softmax_estimate
 from longtail.engine.direct import few_and_dense
 from longtail.engine.executor import thread_count
 from longtail.engine.trees import Memory
@@ -21,8 +21,8 @@ WEIGHT_BYTES = 44  # of a weight of the experts: those of this round, the last a
 SAID_BYTES = 16  # of the log-odds of a label in a component, which trees remember for every point
 REMEMBERED = Memory().most_bytes  # of these that are kept
 TREE_BYTES = 400  # of a tree of five leaves: in this round's forest, the last and the best
-GROWING = 3e-9  # seconds of a tree for a value that it looks at
 SHARES = 6  # arrays of points and components
+COMPONENT = 2e-3  # seconds of a component and round, whatever their size
 AGAIN = 0.5  # part of a solution from nothing that a round takes from the last one
 
 
@@ -54,10 +54,11 @@ def mixture_estimate(
         + 3 * threads * min(float(BLOCK_BYTES), 8.0 * n * cells)
         + WORKSPACE
     )
-    seconds, model = 0.0, None
+    seconds, model = COMPONENT * rounds * n_components, None
     if gate == "logistic":
         need = softmax_estimate(X, n_components, n_jobs=n_jobs)
-        memory, seconds = memory + need.peak_bytes, AGAIN * rounds * need.seconds
+        memory += need.peak_bytes
+        seconds += AGAIN * rounds * need.seconds
     if experts == "logistic":
         weights = n_components * (varying + 1) * (float(features_met(X, own)) + 1)
         if few_and_dense(n, n_features, X.nnz):

@@ -66,7 +66,7 @@ class BoostedGate:
     >>> X = sp.csr_array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10)[:39]
     >>> targets = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]] * 10)[:39]
     >>> gate = BoostedGate(2, n_trees=40, min_points=1)
-    >>> gate.update(X, targets, Run())
+    >>> gate.update(X, targets)
     >>> np.exp(gate.log_weights(X[:2])).round().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -89,7 +89,7 @@ class BoostedGate:
         self.forest = Forest.empty(n_components, 0)
         self._memory = Memory()
 
-    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64], run: Run) -> None:
+    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
         """Add `n_trees` trees to every component, towards the responsibilities (n, K)."""
         K = self.n_components
         forest = self.forest if len(self.forest) else Forest.empty(K, X.shape[1])

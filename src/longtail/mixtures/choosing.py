@@ -1,4 +1,4 @@
-"""A conditional Bernoulli mixture that chooses its size and strength by cross-validation."""
+"""A conditional Bernoulli mixture that chooses its size and C by cross-validation."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from longtail.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.marginal import row_seeds
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
 from longtail.mixtures._costs import FOR_LESS
+from longtail.mixtures._options import Decoding, Target
 from longtail.mixtures._saved import packed, unpacked
 from longtail.mixtures.conditional_bernoulli import (
     ConditionalBernoulliMixture,
@@ -30,8 +31,10 @@ from longtail.mixtures.conditional_bernoulli import (
 )
 from longtail.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.moments import marginals
 from longtail.mixtures.starts import first_shares
-from longtail.mixtures.targets import Target, Way, above_threshold, marginals, optimal_sets
+from longtail.mixtures.targets import optimal_sets
+from longtail.mixtures.thresholds import above_threshold
 
 SCORES = {
     "subset": subset_accuracy,
@@ -49,12 +52,12 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     the label sets, and the regressions from the weights of the C before. (Responsibilities are not
     carried over: under a strong penalty the components become alike and stay so.) The measure of
     `target` on the held-out fold decides. The final model is the one that
-    `ConditionalBernoulliMixture(n_components=size_, C=C_)` learns.
+    `ConditionalBernoulliMixture(n_components=chosen_n_components_, C=C_)` learns.
 
     Parameters
     ----------
-    sizes : sequence of int
-        Numbers of components to try; the paper's grid is 5, 10, 15 to 60.
+    numbers_of_components : sequence of int
+        To try; the paper's grid is 5, 10, 15 to 60.
     Cs : sequence of float
         Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.
     folds : int
@@ -66,8 +69,9 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
 
     Attributes
     ----------
-    size_, C_ : int, float
-        What was chosen; of equal scores the fewest components, then the smallest C.
+    chosen_n_components_, C_ : int, float
+        What was chosen; of equal scores the fewest components, then the smallest C. As many as
+        `n_components_` are left of them.
     cv_results_ : dict of str to array
         "n_components", "C", "mean_score", "std_score", and "fold0_score" and so on, one entry a
         setting.
@@ -81,21 +85,22 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
     >>> from longtail.mixtures import ConditionalBernoulliMixtureCV
     >>> X = [[1, 0], [1, 0], [0, 1], [0, 1]] * 6
     >>> Y = [["sea", "sun"], ["fog"], ["snow"], ["snow"]] * 6
-    >>> model = ConditionalBernoulliMixtureCV(sizes=(1, 2), Cs=(1.0, 10.0)).fit(X, Y)
-    >>> model.size_ in (1, 2), model.cv_table().columns
+    >>> tried = {"numbers_of_components": (1, 2), "Cs": (1.0, 10.0)}
+    >>> model = ConditionalBernoulliMixtureCV(**tried).fit(X, Y)
+    >>> model.chosen_n_components_ in (1, 2), model.choice_table().columns
     (True, ['n_components', 'C', 'score', 'std', 'chosen'])
     """
 
     method: ClassVar[str] = "cbm-cv"
 
-    size_: int
+    chosen_n_components_: int
     C_: float
     cv_results_: dict[str, NDArray[np.float64]]
 
     def __init__(
         self,
         *,
-        sizes: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
+        numbers_of_components: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
         Cs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
         folds: int = 3,
         experts: Learner = "logistic",
@@ -104,7 +109,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
         shrinkage: float = 0.1,
         n_trees: int = 10,
         target: Target = "subset",
-        decoding: Way = "joint",
+        decoding: Decoding = "joint",
         allow_empty: bool | None = None,
         max_rounds: int = 20,
         tol: float = 1e-3,
@@ -115,7 +120,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
         memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
-        self.sizes = sizes
+        self.numbers_of_components = numbers_of_components
         self.Cs = Cs
         self.folds = folds
         self.experts = experts
@@ -136,36 +141,35 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
         self.n_jobs = n_jobs
 
     def _wanted(self) -> tuple[int, float]:
-        return getattr(self, "size_", 1), getattr(self, "C_", 1.0)
+        return getattr(self, "chosen_n_components_", 1), getattr(self, "C_", 1.0)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, values in (("sizes", self.sizes), ("Cs", self.Cs)):
+        for name in ("numbers_of_components", "Cs"):
+            values = getattr(self, name)
             if isinstance(values, str) or not np.ndim(values) or not len(values):
                 raise ParameterError(f"{name} must list at least one value, not {values!r}.")
-        for size in self.sizes:
-            check_count(sizes=size)
+        for size in self.numbers_of_components:
+            check_count(numbers_of_components=size)
         check_positive(**{f"Cs[{i}]": C for i, C in enumerate(self.Cs)})
-        check_count(folds=self.folds)
-        if self.folds < 2:
-            raise ParameterError(f"folds must be at least 2, not {self.folds}.")
+        check_count(least=2, folds=self.folds)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        needs = [self._estimate_of(X, Y, size) for size in sorted(set(map(int, self.sizes)))]
+        sizes = sorted(set(map(int, self.numbers_of_components)))
+        needs = [self._estimate_of(X, Y, size) for size in sizes]
         largest = max(needs, key=lambda need: need.peak_bytes)  # not that of the most components
         tried = sum(need.seconds for need in needs) * len(set(self.Cs)) * (self.folds - 1)
-        reason = f"the largest of {len(self.sizes) * len(self.Cs)} settings: {largest.reason}"
+        n_settings = len(self.numbers_of_components) * len(self.Cs)
+        reason = f"the largest of {n_settings} settings: {largest.reason}"
         return replace(largest.plus(matrix_bytes(X, Y), tried), reason=reason)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        sizes, strengths = (
-            sorted(set(map(int, self.sizes))),
-            sorted(set(map(float, self.Cs))),
-        )
+        sizes = sorted(set(map(int, self.numbers_of_components)))
+        Cs = sorted(set(map(float, self.Cs)))
         if "logistic" not in (self.experts, self._gate_kind):
-            strengths = strengths[:1]
+            Cs = Cs[:1]
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
-        settings = list(itertools.product(sizes, strengths))
+        settings = list(itertools.product(sizes, Cs))
         self.empty_sets_ = self._empty_allowed(Y)
         scores = self._scores(X, Y, settings, run)
         means = scores.mean(axis=0)
@@ -176,7 +180,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
             "std_score": scores.std(axis=0),
             **{f"fold{fold}_score": scores[fold] for fold in range(self.folds)},
         }
-        self.size_, self.C_ = settings[int(np.argmax(means))]
+        self.chosen_n_components_, self.C_ = settings[int(np.argmax(means))]
         super()._fit(X, Y, run.part("final"))
 
     def _scores(
@@ -215,7 +219,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
         super()._check_state()
         found = getattr(self, "cv_results_", None)
         if (
-            not is_count(getattr(self, "size_", None))
+            not is_count(getattr(self, "chosen_n_components_", None))
             or not isinstance(getattr(self, "C_", None), float)
             or not isinstance(found, dict)
             or not all(
@@ -225,7 +229,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
         ):
             raise ModelError("What the model says of its choice makes no sense; it was altered.")
 
-    def cv_table(self) -> pl.DataFrame:
+    def choice_table(self) -> pl.DataFrame:
         """One row a setting, the chosen one marked."""
         check_is_fitted(self)
         found = self.cv_results_
@@ -236,7 +240,7 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
                 "C": found["C"],
                 "score": found["mean_score"].round(4),
                 "std": found["std_score"].round(4),
-                "chosen": (sizes == self.size_) & (found["C"] == self.C_),
+                "chosen": (sizes == self.chosen_n_components_) & (found["C"] == self.C_),
             }
         )
 
@@ -313,7 +317,7 @@ class _Path:
                 sets = above_threshold(marginals(weights, odds), 0.5, allow_empty=model.empty_sets_)
             else:
                 sets = optimal_sets(
-                    weights, odds, target=model.target, way=model.decoding,
+                    weights, odds, target=model.target, decoding=model.decoding,
                     allow_empty=model.empty_sets_, seeds=row_seeds(block, model.random_state),
                     n_jobs=model.n_jobs,
                 )  # fmt: skip

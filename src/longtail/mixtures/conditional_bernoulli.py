@@ -7,7 +7,6 @@ and its supplement.
 from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,28 +20,23 @@ from longtail._checks import (
     check_positive,
     check_seed,
 )
+from longtail._kept import kept_for
 from longtail._run import Run
-from longtail.engine.executor import thread_count
 from longtail.errors import ModelError, ParameterError
 from longtail.estimates import Estimate, refuse_beyond
 from longtail.marginal import MarginalClassifier, log_odds_of, row_seeds
 from longtail.mixtures._costs import FOR_LESS, mixture_estimate
+from longtail.mixtures._options import Decoding, Target, check_options
 from longtail.mixtures._warnings import warn_of_dropped, warn_of_inexact, warn_of_one_set
 from longtail.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.mixtures.decoding import most_probable_sets
 from longtail.mixtures.em import Experts, Gate, History, block_size, maximise
 from longtail.mixtures.explanation import MixtureExplanation
 from longtail.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.mixtures.moments import label_correlations, marginals
 from longtail.mixtures.starts import first_shares
-from longtail.mixtures.targets import (
-    Target,
-    Way,
-    above_threshold,
-    best_threshold,
-    label_correlations,
-    marginals,
-    optimal_sets,
-)
+from longtail.mixtures.targets import optimal_sets
+from longtail.mixtures.thresholds import above_threshold, best_threshold
 
 Learner = Literal["logistic", "boosting"]
 GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
@@ -52,9 +46,6 @@ FEW = 0.5  # share of the components left, below which a warning says so
 SHOWN = 4  # components of an explanation
 LEAST = 0.01  # probability from which on a threshold is sought
 LIKELY = 0.05  # probability from which on an explanation shows a label
-
-_PARTS: WeakKeyDictionary[Any, tuple[Any, Gate, Experts]] = WeakKeyDictionary()
-"""Gate and experts of each classifier, made from its arrays once."""
 
 
 class ConditionalBernoulliMixture(MarginalClassifier):
@@ -79,8 +70,12 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     C : float
         Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the variance
         of the paper's Gaussian prior.
-    leaves, shrinkage, n_trees : int, float, int
-        Of the boosted trees: leaves of a tree, factor on what it says, trees added a round.
+    leaves : int
+        Of the boosted trees: leaves of each.
+    shrinkage : float
+        Of the boosted trees: factor on what each says.
+    n_trees : int
+        Of the boosted trees: how many are added a round.
     target : {"subset", "hamming", "f1", "jaccard"}
         The measure for which `predict` gives the best set; see Notes.
     decoding : {"joint", "threshold", "sample"}
@@ -180,7 +175,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         shrinkage: float = 0.1,
         n_trees: int = 10,
         target: Target = "subset",
-        decoding: Way = "joint",
+        decoding: Decoding = "joint",
         allow_empty: bool | None = None,
         max_rounds: int = 20,
         tol: float = 1e-3,
@@ -222,18 +217,10 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         check_not_negative(tol=self.tol, validation=self.validation)
         check_seed(self.random_state)
         check_limit(memory_limit=self.memory_limit)
-        thread_count(self.n_jobs)
         for name, value in (("experts", self.experts), ("gate", self._gate_kind)):
             if value not in get_args(Learner):
                 raise ParameterError(f"{name} must be 'logistic' or 'boosting', not {value!r}.")
-        if self.target not in get_args(Target):
-            raise ParameterError(
-                f"target must be one of {', '.join(get_args(Target))}, not {self.target!r}."
-            )
-        if self.decoding not in get_args(Way):
-            raise ParameterError(
-                f"decoding must be one of {', '.join(get_args(Way))}, not {self.decoding!r}."
-            )
+        check_options(target=self.target, decoding=self.decoding)
         if self.decoding == "threshold" and self.target not in ("f1", "jaccard"):
             raise ParameterError(
                 f"decoding='threshold' is for the targets 'f1' and 'jaccard', not {self.target!r}."
@@ -348,12 +335,13 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     # ---- prediction --------------------------------------------------------------------------
 
     def _mixture(self) -> tuple[Gate, Experts]:
-        found = _PARTS.get(self)
-        if found is None or found[0] is not self.experts_:
-            gate = GATES[self.kinds_[0]].from_arrays(self.gate_)
-            experts = EXPERTS[self.kinds_[1]].from_arrays(self.experts_)
-            found = _PARTS[self] = (self.experts_, gate, experts)
-        return found[1], found[2]
+        gate, experts = self.gate_, self.experts_
+        of_gate, of_experts = self.kinds_
+
+        def make() -> tuple[Gate, Experts]:
+            return GATES[of_gate].from_arrays(gate), EXPERTS[of_experts].from_arrays(experts)
+
+        return kept_for(self, "mixture", (gate, experts, of_gate, of_experts), make)
 
     def _point_mixtures(self, X: sp.csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         gate, experts = self._mixture()
@@ -362,7 +350,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _block_rows(self) -> int:
         return block_size(self.n_components_, len(self.classes_))
 
-    def _sets_of(self, X: sp.csr_array, first: int) -> NDArray[np.bool_]:
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
         weights, odds = self._point_mixtures(X)
         if self.decoding == "threshold":
             self._check_parameters()
@@ -378,11 +366,11 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             warn_of_inexact(found)
             return found.sets[:, 0]
         return optimal_sets(
-            weights, odds, target=self.target, way=self.decoding, allow_empty=self.empty_sets_,
+            weights, odds, target=self.target, decoding=self.decoding, allow_empty=self.empty_sets_,
             seeds=row_seeds(X, self.random_state),
         )  # fmt: skip
 
-    def _scores_of(self, X: sp.csr_array, first: int) -> NDArray[np.float64]:
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
         return log_odds_of(marginals(*self._point_mixtures(X)))
 
     def _likely_sets(
@@ -398,7 +386,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     def _best_column(self, row: sp.csr_array) -> int:
         """The most probable label, even of a point to which the empty set is certain."""
-        return int(self._scores_of(row, 0)[0].argmax())
+        return int(self._scores_of(row)[0].argmax())
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]

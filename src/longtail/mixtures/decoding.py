@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
-from longtail._checks import check_count, check_seed
+from longtail._checks import check_count
 from longtail.engine.executor import run_threads
-from longtail.errors import InputError, ParameterError
-from longtail.marginal import LARGEST, row_seeds
+from longtail.errors import InputError
+from longtail.marginal import LARGEST, point_seeds
 from longtail.mixtures._decode_kernels import best_sets
 from longtail.mixtures._target_kernels import draw
 
@@ -93,9 +92,7 @@ def most_probable_sets(
     ([True, True, True], 0.449)
     """
     weights, odds = _checked(log_weights, log_odds)
-    for name, value in (("n_sets", n_sets), ("max_visits", max_visits)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ParameterError(f"{name} must be a whole number of at least 1, not {value!r}.")
+    check_count(n_sets=n_sets, max_visits=max_visits)
     n, _, n_labels = odds.shape
     sets = np.zeros((n, n_sets, n_labels), dtype=np.bool_)
     logs = np.full((n, n_sets), -np.inf)
@@ -168,23 +165,6 @@ def sample_sets(
         best = int(np.argmax(value))
         sets[i, 0], logs[i, 0] = drawn[best], value[best]
     return LikelySets(sets, logs, np.full(n, n_samples), np.zeros(n, dtype=np.bool_))
-
-
-def point_seeds(n: int, random_state: int, given: Any = None) -> NDArray[np.uint64]:
-    """The seeds of n points: those given, or made of their numbers.
-
-    Examples
-    --------
-    >>> point_seeds(1, 0).dtype
-    dtype('uint64')
-    """
-    if given is None:
-        check_seed(random_state)
-        return row_seeds(sp.csr_array(np.arange(1.0, n + 1.0)[:, None]), random_state)
-    seeds = np.ascontiguousarray(given)
-    if seeds.shape != (n,) or seeds.dtype != np.uint64:
-        raise InputError(f"The seeds must be {n} numbers of type uint64, one a point.")
-    return seeds
 
 
 def log_probability(

@@ -30,7 +30,7 @@ BLOCK_BYTES = 2**25  # bound on the log-odds of a block of points
 class Gate(Protocol):
     """What decides how much each component weighs for a point."""
 
-    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64], run: Run) -> None:
+    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
         """An M step from where it is; responsibilities (n, K) have rows that add up to one."""
 
     def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
@@ -327,7 +327,7 @@ def _do_round(
 ) -> None:  # fmt: skip
     """An M step, an E step, and what they come to."""
     gate, experts, history = state.gate, state.experts, state.history
-    gate.update(points.X, state.responsibilities, run)
+    gate.update(points.X, state.responsibilities)
     experts.update(points.X, points.Y, state.responsibilities, run)
     logs = points.joint_logs(gate, experts, n_jobs=n_jobs)
     of_point = logsumexp(logs, axis=1)

@@ -61,7 +61,7 @@ class LogisticGate:
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64], run: Run) -> None:
+    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
         """An M step: minimise (9) from where it is. O(nnz(X)·K) a product with the Hessian."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the next round goes on

@@ -6,14 +6,13 @@ deep enough that what is left of it without any one fold still has the neighbour
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._kept import kept_for
 from longtail._run import Run
 from longtail.errors import ModelError
 from longtail.estimates import Estimate, matrix_bytes
@@ -25,11 +24,13 @@ from longtail.neighbors._search import (
     is_better_dense,
     search_estimate,
 )
-from longtail.voting import FOLDS, SIZES, Neighbours, VotingChoice, VotingClassifier, random_folds
-
-_INDEXES: WeakKeyDictionary[Any, tuple[Any, NeighbourIndex]] = WeakKeyDictionary()
-_MAKING = Lock()
-"""The search index of each classifier, made when first needed, and who may make one."""
+from longtail.voting import (
+    FOLDS,
+    NUMBERS_OF_NEIGHBORS,
+    Neighbours,
+    VotingClassifier,
+    random_folds,
+)
 
 
 class LazyClassifier(VotingClassifier):
@@ -45,8 +46,6 @@ class LazyClassifier(VotingClassifier):
 
     points_: Rows
     labels_: sp.csr_array
-    tried_neighbors_: NDArray[np.int64]
-    tried_f1_: NDArray[np.float64]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -63,12 +62,6 @@ class LazyClassifier(VotingClassifier):
         self.points_ = X.toarray() if is_better_dense(X) else X.copy()
         self.labels_ = Y.astype(np.int8)
 
-    def _keep_choice(self, choice: VotingChoice) -> None:
-        """Keep what was chosen and how each number of neighbours did at its best threshold."""
-        self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold
-        self.tried_neighbors_ = choice.sizes
-        self.tried_f1_ = choice.f1.max(axis=1)
-
     def _voters(self) -> sp.csr_array:
         return self.labels_
 
@@ -76,12 +69,10 @@ class LazyClassifier(VotingClassifier):
         return self._index().search(X, k)
 
     def _index(self) -> NeighbourIndex:
-        with _MAKING:
-            kept = _INDEXES.get(self)
-            if kept is None or kept[0] is not self.points_:
-                index = NeighbourIndex(self.points_, metric=self.metric)
-                kept = _INDEXES[self] = (self.points_, index)
-        return kept[1]
+        points, metric = self.points_, self.metric
+        return kept_for(
+            self, "index", (points, metric), lambda: NeighbourIndex(points, metric=metric)
+        )
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -177,7 +168,7 @@ def sizes_to_try(n_neighbors: int | None, n: int) -> list[int]:
     if n_neighbors is not None:
         return [int(n_neighbors)]
     rest = n - -(-n // FOLDS)
-    return [k for k in SIZES if k <= max(rest, 1)]
+    return [k for k in NUMBERS_OF_NEIGHBORS if k <= max(rest, 1)]
 
 
 def folds_of(n: int, random_state: int) -> NDArray[np.int64]:

@@ -15,14 +15,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from longtail._run import Run
 from longtail._sparse import as_csr
-from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail._threads import one_thread
+from longtail.engine.checkpoint import fingerprint
 from longtail.engine.costs import PRODUCT, SPARSE_PRODUCT
-from longtail.engine.executor import run_threads, thread_count
-from longtail.engine.solution import Stopped
+from longtail.engine.executor import thread_count
+from longtail.engine.pieces import Pieces
 from longtail.errors import ParameterError
 from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 from longtail.neighbors._search_kernels import exact_squares, nearest_by_columns, squared_norms
@@ -108,7 +108,6 @@ class NeighbourIndex:
                 "ij,ij->i", self._points, self._points, dtype=np.float64, casting="unsafe"
             )
             self._faiss: Any = None if use_faiss is False else _faiss_index(self._points)
-            self._threads = ThreadpoolController()  # costs more to make than a small search
 
     def search(self, queries: Rows, k: int, skip: NDArray[np.int64] | None = None) -> Neighbours:
         """The k nearest points of every query, or all if there are fewer, nearest first.
@@ -126,7 +125,7 @@ class NeighbourIndex:
         if self.is_sparse:
             found, squares = self._by_columns(as_csr(queries), k, skip)
         else:
-            with self._threads.limit(limits=1):
+            with one_thread():
                 found, squares = self._by_products(np.ascontiguousarray(queries), k, skip)
         return Neighbours(found, squares / 2 if self.metric == "cosine" else np.sqrt(squares))
 
@@ -250,38 +249,25 @@ def find_others(
     n = points.shape[0]
     indices = np.full((n, k), -1, dtype=np.int64)
     distances = np.full((n, k), np.inf)
-    starts = range(0, n, BLOCK_ROWS)
-    missing, finished, store = list(starts), 0, None
+    spans = [range(first, min(first + BLOCK_ROWS, n)) for first in range(0, n, BLOCK_ROWS)]
 
-    def keep(first: int, part: Neighbours) -> None:
-        nonlocal finished
-        rows = slice(first, first + len(part.indices))
-        indices[rows, : part.indices.shape[1]] = part.indices
-        distances[rows, : part.indices.shape[1]] = part.distances
-        finished += rows.stop - rows.start
+    def keep(number: int, part: dict[str, NDArray[Any]]) -> None:
+        rows, found = spans[number], part["indices"].shape[1]
+        indices[rows.start : rows.stop, :found] = part["indices"]
+        distances[rows.start : rows.stop, :found] = part["distances"]
 
-    if run.checkpoint is not None:
-        store = Checkpoint(run.checkpoint, fingerprint(points=points, k=k, metric=index.metric))
-        for first in starts:
-            part = store.load(first // BLOCK_ROWS)
-            if part is not None and _is_sound(part, min(BLOCK_ROWS, n - first), min(k, n), n):
-                keep(first, Neighbours(part["indices"], part["distances"]))
-                missing.remove(first)
-    run.report("neighbours", finished, n)
+    pieces = Pieces(
+        [len(rows) for rows in spans], keep, what="neighbours", run=run,
+        identity=lambda: fingerprint(points=points, k=k, metric=index.metric),
+        is_sound=lambda number, part: _is_sound(part, len(spans[number]), min(k, n), n),
+    )  # fmt: skip
 
-    def work(first: int, stop: NDArray[np.int8]) -> Neighbours:
-        if stop[0]:
-            raise Stopped
-        last = min(first + BLOCK_ROWS, n)
-        return index.search(points[first:last], k, skip=np.arange(first, last))
+    def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
+        rows = spans[number]
+        found = index.search(points[rows.start : rows.stop], k, skip=np.asarray(rows))
+        return found._asdict()
 
-    def done(first: int, part: Neighbours) -> None:
-        if store is not None:
-            store.save(first // BLOCK_ROWS, part._asdict())
-        keep(first, part)
-        run.report("neighbours", finished, n)
-
-    run_threads(work, missing, n_jobs=n_jobs, done=done)
+    pieces.do(work, n_jobs=n_jobs)
     return Neighbours(indices, distances)
 
 

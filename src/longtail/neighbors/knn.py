@@ -48,6 +48,7 @@ class KNN(LazyClassifier):
         From which share on.
     tried_neighbors_, tried_f1_ : arrays
         The numbers of neighbours tried and the example-F1 of each; only where something was chosen.
+        See `choice_table`.
 
     Notes
     -----
@@ -94,7 +95,7 @@ class KNN(LazyClassifier):
             found = self._held_out(sizes[-1], run.part("neighbours"))
             choice = choose_voting(
                 lambda k: vote_in_parts(self.labels_, found.indices[:, :k]), self.labels_,
-                sizes=sizes, threshold=self.threshold,
+                numbers_of_neighbors=sizes, threshold=self.threshold,
             )  # fmt: skip
             self._keep_choice(choice)
         run.report("points", n, n)

@@ -5,19 +5,18 @@ Liu & Tsang, Large Margin Metric Learning for Multi-Label Prediction, AAAI 2015.
 
 from __future__ import annotations
 
-from threading import Lock
-from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
-from threadpoolctl import threadpool_limits
 
 from longtail._checks import check_count, check_limit, check_positive, check_share
+from longtail._kept import kept_for
 from longtail._run import Run
+from longtail._threads import one_thread
 from longtail.engine import fit_ridge, ridge_values
 from longtail.engine.costs import PRODUCT, ridge_estimate
 from longtail.errors import ModelError, ParameterError
@@ -43,9 +42,6 @@ DIMENSIONS = 256  # coordinates of label vectors where none are asked for
 STEPS = 20  # of the metric that a training takes, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
-
-_INDEXES: WeakKeyDictionary[Any, tuple[Any, NeighbourIndex]] = WeakKeyDictionary()
-_MAKING = Lock()
 
 
 class LMKNN(VotingClassifier):
@@ -161,8 +157,6 @@ class LMKNN(VotingClassifier):
     directions_: NDArray[np.float64]
     objective_: NDArray[np.float64]
     n_iter_: int
-    tried_neighbors_: NDArray[np.int64]
-    tried_f1_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -248,7 +242,7 @@ class LMKNN(VotingClassifier):
         name: str,
     ) -> tuple[NDArray[np.float64], LearnedMetric, NDArray[np.float32], NDArray[np.float32]]:
         """Directions, metric, weights into its space and the training points in it."""
-        with threadpool_limits(limits=1):
+        with one_thread():
             directions = label_directions(Y, self._side(Y.shape[1]), self.random_state)
             targets = np.asarray(Y @ directions)
         weights = fit_ridge(
@@ -257,7 +251,7 @@ class LMKNN(VotingClassifier):
         ).weights  # fmt: skip
         outputs = ridge_values(X, weights)
         neighbours, losses = useful_constraints(Y, neighbours, self.random_state)
-        with threadpool_limits(limits=1):
+        with one_thread():
             metric = learn_metric(
                 MarginProblem(outputs, targets, neighbours, losses, float(self.C)),
                 eta=self.eta, tol=self.tol, max_iter=self.max_iter,
@@ -295,10 +289,9 @@ class LMKNN(VotingClassifier):
         lists = np.concatenate([part[:, :width] for part in found])
         choice = choose_voting(
             lambda k: vote_in_parts(Y, lists[:, :k]), sp.csr_array(sp.vstack(truth, format="csr")),
-            sizes=sizes, threshold=self.threshold,
+            numbers_of_neighbors=sizes, threshold=self.threshold,
         )  # fmt: skip
-        self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold
-        self.tried_neighbors_, self.tried_f1_ = choice.sizes, choice.f1.max(axis=1)
+        self._keep_choice(choice)
 
     def _side(self, n_labels: int) -> int:
         return min(n_labels, DIMENSIONS if self.n_dimensions is None else self.n_dimensions)
@@ -335,11 +328,9 @@ class LMKNN(VotingClassifier):
         return self.labels_
 
     def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
-        with _MAKING:
-            kept = _INDEXES.get(self)
-            if kept is None or kept[0] is not self.embedded_:
-                kept = _INDEXES[self] = (self.embedded_, NeighbourIndex(self.embedded_))
-        return _search(kept[1], ridge_values(X, self.weights_), k)
+        points = self.embedded_
+        index = kept_for(self, "index", (points,), lambda: NeighbourIndex(points))
+        return _search(index, ridge_values(X, self.weights_), k)
 
     def _check_state(self) -> None:
         super()._check_state()

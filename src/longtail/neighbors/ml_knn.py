@@ -217,7 +217,7 @@ class MLKNN(LazyClassifier):
             order = np.argsort(fold_of, kind="stable")
             choice = choose_voting(
                 lambda k: self._held_out(lists, fold_of, k), self.labels_[order],
-                sizes=sizes, threshold=self.threshold,
+                numbers_of_neighbors=sizes, threshold=self.threshold,
             )  # fmt: skip
             self._keep_choice(choice)
         neighbours = np.ascontiguousarray(lists.all(self.n_neighbors_).indices)

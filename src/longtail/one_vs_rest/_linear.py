@@ -19,8 +19,8 @@ from longtail.engine import LinearFit, LinearIndex, fit_linear, index_for
 from longtail.engine.costs import linear_estimate
 from longtail.errors import InputError, ModelError
 from longtail.estimates import Estimate
-from longtail.labels import TailRanking
-from longtail.one_vs_rest._new_labels import columns_of, encode_new_labels, joined_names
+from longtail.labels import TailRanking, columns_without
+from longtail.one_vs_rest._new_labels import encode_new_labels, joined_names
 
 
 class LinearOneVsRest(ExtremeClassifier):
@@ -117,7 +117,7 @@ class LinearOneVsRest(ExtremeClassifier):
         [('sea', 'sun')]
         """
         check_is_fitted(self)
-        self._check_parameters()
+        self.check_parameters()
         rows = self._checked(X, reset=False)
         Y, names = encode_new_labels(Y_new, label_names, known=self.classes_, kind=self.label_kind_)
         if Y.shape[0] != rows.shape[0]:
@@ -163,11 +163,7 @@ class LinearOneVsRest(ExtremeClassifier):
         ['sea', 'snow']
         """
         check_is_fitted(self)
-        keep = np.ones(len(self.classes_), dtype=bool)
-        keep[columns_of(names, self.classes_)] = False
-        if not keep.any():
-            raise InputError("That would drop every label of the model; keep at least one.")
-        kept = np.flatnonzero(keep)
+        kept = columns_without(names, self.classes_)
         learned = {name: getattr(self, name)[kept] for name in self._learned_per_label()}
         self._replace(
             **learned,

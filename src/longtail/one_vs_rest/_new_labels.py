@@ -93,25 +93,6 @@ def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     return name_array([*first.tolist(), *second.tolist()])
 
 
-def columns_of(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
-    """The columns of some labels of a model; an unknown one is refused.
-
-    Examples
-    --------
-    >>> columns_of(["sun"], name_array(["sea", "sun"])).tolist()
-    [1]
-    """
-    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
-        raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
-    column = {name: number for number, name in enumerate(known.tolist())}
-    try:
-        return np.array([column[name] for name in _plain(names)], dtype=np.int64)
-    except KeyError as error:
-        raise InputError(f"The model knows no label {error.args[0]!r}; see its classes_.") from None
-    except TypeError:
-        raise InputError("A label name is not hashable; give the names of single labels.") from None
-
-
 def _unknown_classes(
     encoded: EncodedLabels, names: list[Any] | None, known: NDArray[Any]
 ) -> tuple[sp.csr_array, list[Any]]:

@@ -43,8 +43,8 @@ class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
 
     Notes
     -----
-    Training costs O(nnz(X)) a conjugate-gradient step, some 10 to 40 of them a label. The scores of
-    `predict_topk` are log-odds: labels from 0 on are predicted.
+    Training costs O(nnz(X)) a pass, 10 to 40 passes a label with ``C=1`` and about twice as many
+    with ``C=10``. The scores of `predict_topk` are log-odds: labels from 0 on are predicted.
 
     Examples
     --------

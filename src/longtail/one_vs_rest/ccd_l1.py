@@ -17,10 +17,10 @@ from longtail._checks import check_count, check_positive
 from longtail._run import Run
 from longtail._sparse import for_liblinear
 from longtail.engine import LinearFit, fit_linear
-from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.checkpoint import fingerprint
 from longtail.engine.costs import SWEEP, liblinear_bytes, weights_kept
 from longtail.engine.executor import thread_count
-from longtail.engine.liblinear import WEIGHTS, positives_of, solvable, solved_blocks
+from longtail.engine.liblinear import WEIGHTS, positives_of, solvable, solve_blocks
 from longtail.errors import ConvergenceWarning
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.one_vs_rest._liblinear import Answer, Settings, solve_labels
@@ -100,7 +100,6 @@ class CCDL1(LinearOneVsRest):
     def _check_parameters(self) -> None:
         check_positive(strength=self.strength, tol=self.tol)
         check_count(max_iter=self.max_iter)
-        thread_count(self.n_jobs)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -140,18 +139,17 @@ class CCDL1(LinearOneVsRest):
         found: _Found,
     ) -> None:
         """Liblinear on the labels that it can solve, block by block."""
-        rows, store = for_liblinear(X), None
-        if run.checkpoint is not None:
-            same = fingerprint(X=rows, Y=targets, settings=tuple(vars(settings).values()))
-            store = Checkpoint(run.checkpoint, same)
+        rows = for_liblinear(X)
+        same = tuple(vars(settings).values())
         positives = positives_of(targets, labels)
         spans = [slice(first, first + BLOCK) for first in range(0, len(labels), BLOCK)]
-        for number, arrays in solved_blocks(
+        solve_blocks(
             solve_labels, rows, [positives[span] for span in spans], settings,
-            pack=_packed, kinds=WEIGHTS | REPORT, store=store, n_jobs=self.n_jobs,
-            total=targets.shape[1], run=run,
-        ):  # fmt: skip
-            found.add(labels[spans[number]], arrays)
+            lambda number, arrays: found.add(labels[spans[number]], arrays),
+            pack=_packed, kinds=WEIGHTS | REPORT,
+            identity=lambda: fingerprint(X=rows, Y=targets, settings=same),
+            n_jobs=self.n_jobs, total=targets.shape[1], run=run,
+        )  # fmt: skip
 
 
 class _Found:

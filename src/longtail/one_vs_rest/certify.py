@@ -21,10 +21,9 @@ from longtail._checks import check_positive
 from longtail._sparse import for_liblinear
 from longtail.engine.liblinear import in_processes, positives_of, solvable
 from longtail.errors import InputError, ParameterError
-from longtail.labels import encode_labels
+from longtail.labels import columns_of, encode_labels
 from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
 from longtail.one_vs_rest._linear import LinearOneVsRest
-from longtail.one_vs_rest._new_labels import columns_of
 
 EQUAL = 1e-4  # objectives that differ by less, relative to liblinear's, count as equal
 BLOCK = 8  # labels that are handed to a process together

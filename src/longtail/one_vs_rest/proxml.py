@@ -6,7 +6,7 @@ Learning 108, 2019.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,9 @@ from longtail._run import Run
 from longtail.engine import LinearFit, fit_linear
 from longtail.errors import ParameterError
 from longtail.one_vs_rest._linear import LinearOneVsRest
+
+Loss = Literal["squared_hinge", "logistic"]
+Solver = Literal["working_set", "proximal_gradient", "accelerated"]
 
 
 class ProXML(LinearOneVsRest):
@@ -88,9 +91,9 @@ class ProXML(LinearOneVsRest):
         self,
         *,
         strength: float = 0.5,
-        loss: Literal["squared_hinge", "logistic"] = "squared_hinge",
+        loss: Loss = "squared_hinge",
         penalize_bias: bool = True,
-        solver: Literal["working_set", "proximal_gradient", "accelerated"] = "working_set",
+        solver: Solver = "working_set",
         start_from: Literal["dismec"] | None = None,
         prune: float = 0.0,
         tol: float = 0.01,
@@ -110,7 +113,12 @@ class ProXML(LinearOneVsRest):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        check_positive(strength=self.strength, tol=self.tol)
+        check_positive(strength=self.strength)
+        self._check_solving()
+
+    def _check_solving(self) -> None:
+        """Refuse parameters of the solver that make no sense."""
+        check_positive(tol=self.tol)
         check_not_negative(prune=self.prune)
         check_count(max_iter=self.max_iter)
         check_flag(penalize_bias=self.penalize_bias)
@@ -118,6 +126,12 @@ class ProXML(LinearOneVsRest):
             check_positive(max_seconds=self.max_seconds)
         if self.start_from not in (None, "dismec"):
             raise ParameterError(f"start_from must be None or 'dismec', not {self.start_from!r}.")
+        for name, kinds in (("loss", Loss), ("solver", Solver)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(get_args(kinds))}, not "
+                    f"{getattr(self, name)!r}."
+                )
 
     def _usual_scale(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()

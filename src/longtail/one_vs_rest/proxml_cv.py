@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._checks import check_count, check_flag, check_not_negative, check_positive, check_seed
+from longtail._checks import check_count, check_seed
 from longtail._run import Progress, Run
 from longtail.data.folds import fold_of_rows
 from longtail.engine import LinearFit, fit_linear
@@ -22,7 +22,7 @@ from longtail.estimates import Estimate, matrix_bytes
 from longtail.labels import EncodedLabels, decode_labels, encode_labels, propensities
 from longtail.metrics import Scorer, evaluate, scorer
 from longtail.one_vs_rest._strength_path import FoldPath, Steps, chosen, fell_behind, summary
-from longtail.one_vs_rest.proxml import ProXML
+from longtail.one_vs_rest.proxml import Loss, ProXML, Solver
 
 GRID = (2.0, 0.1)
 """Strongest and weakest strength of a grid, for rows of unit length."""
@@ -97,7 +97,7 @@ class ProXMLCV(ProXML):
     >>> model = ProXMLCV(strengths=[40.0, 4.0, 0.4], scoring="P@3").fit(data.X, data.Y)
     >>> model.strength_
     4.0
-    >>> model.cv_table().columns[:3]
+    >>> model.choice_table().columns[:3]
     ['strength', 'score', 'std']
     """
 
@@ -115,9 +115,9 @@ class ProXMLCV(ProXML):
         scoring: str | Callable[[Any, Any, Any], float] | None = "P@1",
         rule: Literal["best", "one_standard_error"] = "best",
         patience: int | None = 2,
-        loss: Literal["squared_hinge", "logistic"] = "squared_hinge",
+        loss: Loss = "squared_hinge",
         penalize_bias: bool = True,
-        solver: Literal["working_set", "proximal_gradient", "accelerated"] = "working_set",
+        solver: Solver = "working_set",
         start_from: Literal["dismec"] | None = None,
         prune: float = 0.0,
         tol: float = 0.01,
@@ -148,21 +148,14 @@ class ProXMLCV(ProXML):
         return self.strength_
 
     def _check_parameters(self) -> None:
-        check_positive(tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_count(max_iter=self.max_iter)
-        check_flag(penalize_bias=self.penalize_bias)
-        if self.max_seconds is not None:
-            check_positive(max_seconds=self.max_seconds)
+        self._check_solving()
         _checked_strengths(self.strengths)
-        _whole("folds", self.folds, least=2)
+        check_count(least=2, folds=self.folds)
         if self.patience is not None:
-            _whole("patience", self.patience, least=1)
+            check_count(patience=self.patience)
         check_seed(self.random_state)
         if self.rule not in ("best", "one_standard_error"):
             raise ParameterError(f"rule must be 'best' or 'one_standard_error', not {self.rule!r}.")
-        if self.start_from not in (None, "dismec"):
-            raise ParameterError(f"start_from must be None or 'dismec', not {self.start_from!r}.")
         if isinstance(self.scoring, str):
             _scorer(self.scoring, np.ones(1))
         elif self.scoring is not None and not callable(self.scoring):
@@ -181,7 +174,7 @@ class ProXMLCV(ProXML):
         progress: bool | Progress | None = None,
     ) -> Self:
         """Choose the strength and train; see `ProXML.fit` for the parameters."""
-        self._check_parameters()
+        self.check_parameters()
         self._forget()
         if Y is None:
             return super().fit(X, Y)
@@ -283,7 +276,7 @@ class ProXMLCV(ProXML):
         self, model: ProXML, X: sp.csr_array, Y: sp.csr_array, chances: NDArray[np.float64]
     ) -> dict[str, float]:
         scores = model.predict_topk(X, max(RANKS))
-        values = evaluate(Y, scores=scores, k=RANKS, propensities=chances)
+        values = evaluate(Y, Y_score=scores, k=RANKS, propensities=chances)
         found = {f"{name}@{k}": values[f"{name}@{k}"] for name in MEASURES for k in RANKS}
         scoring = "P@1" if self.scoring is None else self.scoring
         if isinstance(scoring, str) and scoring in found:
@@ -312,7 +305,7 @@ class ProXMLCV(ProXML):
         model.label_kind_ = "sparse"
         return metric(model, X, Y)
 
-    def cv_table(self) -> pl.DataFrame:
+    def choice_table(self) -> pl.DataFrame:
         """The gist of `cv_results_` as a table: one row a strength, the chosen one marked.
 
         Examples
@@ -320,7 +313,7 @@ class ProXMLCV(ProXML):
         >>> from longtail.one_vs_rest import ProXMLCV
         >>> X = [[1, 0], [0, 1]] * 4
         >>> model = ProXMLCV(strengths=[1.0, 0.5], folds=2).fit(X, ["sea", "snow"] * 4)
-        >>> model.cv_table().select("strength", "score", "chosen").rows()
+        >>> model.choice_table().select("strength", "score", "chosen").rows()
         [(1.0, 1.0, True), (0.5, 1.0, False)]
         """
         check_is_fitted(self)
@@ -375,7 +368,8 @@ def _scorer(name: str, chances: NDArray[np.float64]) -> Scorer:
 def _checked_strengths(given: Any) -> NDArray[np.float64] | int:
     """Strengths, the strongest first and each once; or how many are wanted."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return _whole("strengths, as a number of values,", given, least=2)
+        check_count(least=2, **{"strengths, as a number of values,": given})
+        return int(given)
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -386,9 +380,3 @@ def _checked_strengths(given: Any) -> NDArray[np.float64] | int:
             f"{given!r}."
         )
     return np.unique(values)[::-1]
-
-
-def _whole(name: str, value: Any, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}.")
-    return int(value)

@@ -6,7 +6,7 @@ from longtail.pairs.liblinear import MSVM, OVA, OVO
 from longtail.pairs.log_tree import LogTree
 from longtail.pairs.pair_ranker import PairRanker
 from longtail.pairs.profiles import ClassProfiles
-from longtail.pairs.similarity import FEATURES, Scorer, Similarities, similarities
+from longtail.pairs.similarity import FEATURES, ClassScorer, Similarities, similarities
 from longtail.pairs.transformed_set import (
     Rivals,
     TransformedSet,
@@ -20,12 +20,12 @@ __all__ = [
     "OVA",
     "OVO",
     "ClassProfiles",
+    "ClassScorer",
     "GeneralizationBound",
     "LogTree",
     "PairExplanation",
     "PairRanker",
     "Rivals",
-    "Scorer",
     "Similarities",
     "TransformedSet",
     "generalization_bound",

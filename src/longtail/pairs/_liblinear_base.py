@@ -14,10 +14,10 @@ from longtail._checks import check_count, check_limit, check_positive
 from longtail._run import Run
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.engine import LinearIndex, index_for
-from longtail.engine.checkpoint import Checkpoint, fingerprint
+from longtail.engine.checkpoint import fingerprint
 from longtail.engine.costs import STORED, SWEEP, liblinear_bytes
 from longtail.engine.executor import thread_count
-from longtail.engine.liblinear import solved_blocks
+from longtail.engine.liblinear import solve_blocks
 from longtail.errors import ConvergenceWarning, ModelError
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.labels import TailRanking
@@ -32,33 +32,27 @@ class LiblinearClassifier(ExtremeClassifier):
 
     C: float
     tol: float
-    max_iter: int
     memory_limit: float
     n_jobs: int | None
 
     weights_: sp.csr_array
-    n_iter_: Any
 
     def __init__(
         self,
         *,
         C: float = 1.0,
         tol: float = 1e-4,
-        max_iter: int = 1000,
         memory_limit: float = 4.0,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.tol = tol
-        self.max_iter = max_iter
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         check_positive(C=self.C, tol=self.tol)
         check_limit(memory_limit=self.memory_limit)
-        check_count(max_iter=self.max_iter)
-        thread_count(self.n_jobs)
 
     def _needed(self, X: sp.csr_array, stored: float, n_problems: int, why: str) -> Estimate:
         """What problems on all of X need that keep so many weights between them."""
@@ -74,8 +68,7 @@ class LiblinearClassifier(ExtremeClassifier):
     def _settings(self) -> dict[str, Any]:
         """Of every `LinearSVC`: l2 penalty, squared hinge, by the dual, and a fixed seed."""
         return {
-            "C": float(self.C), "tol": float(self.tol), "max_iter": int(self.max_iter),
-            "dual": True, "random_state": 0,
+            "C": float(self.C), "tol": float(self.tol), "dual": True, "random_state": 0,
         }  # fmt: skip
 
     def _solve_blocks(
@@ -88,28 +81,15 @@ class LiblinearClassifier(ExtremeClassifier):
         run: Run,
     ) -> list[Column]:
         """The solutions of all problems, in order: block by block, in processes, checkpointed."""
-        store = None
-        if run.checkpoint is not None:
-            settings = (type(self).__name__, *self._settings().items())
-            store = Checkpoint(run.checkpoint, fingerprint(X=X, y=y, settings=settings))
-        solved = {
-            number: unpacked(arrays)
-            for number, arrays in solved_blocks(
-                solve, X, blocks, self._settings(),
-                pack=packed, kinds=KINDS, store=store, n_jobs=self.n_jobs, total=total, run=run,
-            )
-        }  # fmt: skip
+        settings = (type(self).__name__, *self._settings().items())
+        solved: dict[int, list[Column]] = {}
+        solve_blocks(
+            solve, X, blocks, self._settings(),
+            lambda number, arrays: solved.__setitem__(number, unpacked(arrays)),
+            pack=packed, kinds=KINDS, identity=lambda: fingerprint(X=X, y=y, settings=settings),
+            n_jobs=self.n_jobs, total=total, run=run,
+        )  # fmt: skip
         return [column for number in range(len(blocks)) for column in solved[number]]
-
-    def _warn(self, sweeps: NDArray[np.int64], what: str) -> None:
-        left = int((sweeps >= self.max_iter).sum())
-        if left:
-            warnings.warn(
-                f"liblinear ended {left} of {len(sweeps)} {what} at its limit on sweeps; scale the "
-                "features, lower C or raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def _check_weights(self, n_columns: int) -> None:
         weights = getattr(self, "weights_", None)
@@ -138,6 +118,43 @@ class LiblinearClassifier(ExtremeClassifier):
             "weights": ours[order],
             "contributions": parts[order],
         }
+
+
+class SweepLimit(LiblinearClassifier):
+    """Those of which liblinear heeds a limit on sweeps, and says how many it took."""
+
+    max_iter: int
+
+    n_iter_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(C=C, tol=tol, memory_limit=memory_limit, n_jobs=n_jobs)
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count(max_iter=self.max_iter)
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "max_iter": int(self.max_iter)}
+
+    def _warn(self, sweeps: NDArray[np.int64], what: str) -> None:
+        left = int((sweeps >= self.max_iter).sum())
+        if left:
+            warnings.warn(
+                f"liblinear ended {left} of {len(sweeps)} {what} at its limit on sweeps; scale the "
+                "features, lower C or raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
 
 class MarginClassifier(LiblinearClassifier):

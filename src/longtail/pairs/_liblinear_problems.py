@@ -51,8 +51,8 @@ class SolveTogether:
         weights = np.column_stack([model.coef_, model.intercept_])
         if len(classes) == 2:  # scikit-learn gives the difference; the two add up to zero
             weights = np.vstack([-weights, weights]) / 2
-        sweeps = int(np.max(model.n_iter_))
-        return [_column(weights[rank], sweeps) for rank in self.rank]
+        # How many sweeps it took, scikit-learn before 1.9 does not say: its n_iter_ is any number.
+        return [_column(weights[rank], 0) for rank in self.rank]
 
 
 class SolvePairs:

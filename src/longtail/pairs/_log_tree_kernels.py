@@ -201,7 +201,7 @@ def train_rows(
 
 
 @kernel
-def move_entries(n_classes, links, stats, tally, keys, margins, counts, to):
+def move_entries(n_classes, stats, tally, keys, margins, counts, to):
     """Copy what nodes know now to a larger, empty table, and leave out what they have forgotten."""
     new_keys, new_margins, new_counts = to
     in_use = np.zeros(tally[RECORDS], dtype=np.bool_)

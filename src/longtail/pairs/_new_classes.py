@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._run import Progress
 from longtail.errors import InputError, LongtailWarning
-from longtail.labels import encode_labels, name_array
+from longtail.labels import columns_without, encode_labels, name_array
 from longtail.pairs.profiles import ClassProfiles
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class OpenClasses(Classifier):
         ['fog']
         """
         check_is_fitted(self)
-        self._check_parameters()
+        self.check_parameters()
         counts = self._counts(self._checked(X, reset=False))
         Y, names = encode_new_classes(y, label_names, known=self.classes_, kind=self.label_kind_)
         if Y.shape[0] != counts.shape[0]:
@@ -129,13 +129,7 @@ class OpenClasses(Classifier):
         ['b']
         """
         check_is_fitted(self)
-        if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
-            raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
-        keep = np.ones(len(self.classes_), dtype=bool)
-        keep[[self._column(name) for name in names]] = False
-        kept = np.flatnonzero(keep)
-        if not len(kept):
-            raise InputError("That would drop every label of the model; keep at least one.")
+        kept = columns_without(names, self.classes_)
         profiles = self._profiles()
         fewer = replace(profiles, members=sp.csr_array(profiles.members[:, kept]))
         self.__dict__.update(

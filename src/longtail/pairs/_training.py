@@ -1,6 +1,6 @@
-"""Training on pairs: the strength by cross-validation, the weights, and how far labels may trail.
+"""Training on pairs: C by cross-validation, the weights, and how far labels may trail.
 
-All strengths and folds share the passes over the transformed set. Folds are of documents; class
+All values of C and folds share the passes over the transformed set. Folds are of documents; class
 profiles are those of all documents throughout, and held-out documents are judged by leave-one-out,
 which takes them out of their own classes, so the features are made once for all folds.
 """
@@ -17,11 +17,11 @@ from longtail.engine.streamed import fit_streamed
 from longtail.pairs.similarity import ABSENT, FEATURES
 from longtail.pairs.transformed_set import PairStream, Rivals, TransformedSet
 
-STRENGTHS = np.logspace(-3, 3, 7)  # the paper's range
+TRIED_CS = np.logspace(-3, 3, 7)  # the paper's range
 USUAL_C = 1.0  # where there are too few documents to choose
 ROUNDS = 2  # of new rivals, for adversarial pairs
 ROUGH, FINE = 1e-4, 1e-7  # relative gradients at which a trial and the final problem are solved
-JUDGED = 10_000  # documents on which strengths are compared, or a few more
+JUDGED = 10_000  # documents on which values of C are compared, or a few more
 SAMPLE = 2000  # documents on which the margin is chosen
 FEW = 200  # documents that tell what scores are like
 CANDIDATES = 200  # margins that are tried
@@ -41,7 +41,7 @@ class Trained:
     lowest, width : arrays of shape (10,)
         Least value and range of each feature.
     C : float
-    strengths : array of shape (S,)
+    Cs : array of shape (S,)
         Those that were compared; empty if there was nothing to choose.
     accuracy : array of shape (S, F)
         Shares of the documents of each fold with a true class on top.
@@ -55,7 +55,7 @@ class Trained:
     lowest: NDArray[np.float64]
     width: NDArray[np.float64]
     C: float
-    strengths: NDArray[np.float64]
+    Cs: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     objective: float
     violation: float
@@ -70,7 +70,7 @@ class Learner:
     Attributes
     ----------
     C : float or None
-        None: the best of `STRENGTHS`.
+        None: the best of `TRIED_CS`.
     folds : int
         For that.
     seed : int
@@ -114,18 +114,18 @@ class Learner:
     ) -> Trained:
         folds = int(fold_of.max()) + 1
         start, passes = None, 0
-        strengths, accuracy = np.empty(0), np.empty((0, 0))
+        Cs, accuracy = np.empty(0), np.empty((0, 0))
         C = USUAL_C if self.C is None else float(self.C)
         if self.C is None and folds >= 2:
-            strengths = STRENGTHS
+            Cs = TRIED_CS
             weights, passes = self._trials(stream, folds, run.part("choosing"))
             judge = pairs
             if not pairs.leave_one_out:  # documents in their own classes would all be right
                 judge = TransformedSet(pairs.profiles, n_jobs=pairs.n_jobs)
             hits, judged = self._judged(judge, weights / scale[1], fold_of)
             accuracy = hits / np.maximum(judged, 1)
-            best = int(hits.sum(axis=1).argmax())  # of equal ones the smallest strength
-            C, start = float(strengths[best]), weights[best].mean(axis=0).reshape(1, 1, -1)
+            best = int(hits.sum(axis=1).argmax())  # of equal ones the smallest C
+            C, start = float(Cs[best]), weights[best].mean(axis=0).reshape(1, 1, -1)
             passes += 1
         fit = fit_streamed(
             stream, len(FEATURES), Cs=[C], warm_start=start, tol=FINE, n_jobs=self.n_jobs,
@@ -136,7 +136,7 @@ class Learner:
             lowest=scale[0],
             width=scale[1],
             C=C,
-            strengths=strengths,
+            Cs=Cs,
             accuracy=accuracy,
             objective=float(fit.objective[0, 0]),
             violation=float(fit.violation[0, 0]),
@@ -147,7 +147,7 @@ class Learner:
     def _judged(
         self, pairs: TransformedSet, weights: _Array, fold_of: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hits of the weights of all strengths and folds, (S, F), and of how many documents, (F,).
+        """Hits of the weights of each C and fold, (S, F), and of how many documents, (F,).
 
         Blocks are drawn until they have `JUDGED` documents.
         """
@@ -160,7 +160,7 @@ class Learner:
 
     def _trials(self, stream: PairStream, folds: int, run: Run) -> tuple[_Array, int]:
         fit = fit_streamed(
-            stream, len(FEATURES), Cs=STRENGTHS.tolist(), folds=folds, tol=ROUGH,
+            stream, len(FEATURES), Cs=TRIED_CS.tolist(), folds=folds, tol=ROUGH,
             n_jobs=self.n_jobs, run=run, identity=self.identity,
         )  # fmt: skip
         return fit.weights, fit.passes

@@ -137,10 +137,10 @@ def count_hits(
     weights (F, 10, C): those of fold f judge the documents of fold f; documents of no fold are
     passed over. A tie with another class is no hit. O(listed classes·10·C).
     """
-    n_strengths = hits.shape[1]
-    score = np.empty(n_strengths)
-    ours_best = np.empty(n_strengths)
-    other_best = np.empty(n_strengths)
+    n_trials = hits.shape[1]
+    score = np.empty(n_trials)
+    ours_best = np.empty(n_trials)
+    other_best = np.empty(n_trials)
     for i in range(indptr.shape[0] - 1):
         fold = fold_of[i]
         if fold < 0:
@@ -159,7 +159,7 @@ def count_hits(
         for p in range(stop - start):
             if not is_own[p]:
                 _scores(w, values[start + p], score)
-                for c in range(n_strengths):
+                for c in range(n_trials):
                     other_best[c] = max(other_best[c], score[c])
         for r in range(ours.shape[0]):
             if usable[own_indptr[i] + r]:
@@ -167,9 +167,9 @@ def count_hits(
                     _scores(w, values[start + places[r]], score)
                 else:
                     _scores(w, absent, score)
-                for c in range(n_strengths):
+                for c in range(n_trials):
                     ours_best[c] = max(ours_best[c], score[c])
-        for c in range(n_strengths):
+        for c in range(n_trials):
             if ours_best[c] > other_best[c]:
                 hits[fold, c] += 1
 

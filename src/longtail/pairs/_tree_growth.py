@@ -63,9 +63,7 @@ def _entries(size: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray
 def roomier(tree: GrowingTree, n_classes: int) -> GrowingTree:
     """The same with a table of twice the size."""
     to = _entries(2 * len(tree.keys))
-    move_entries(
-        n_classes, tree.links, tree.stats, tree.tally, tree.keys, tree.margins, tree.counts, to
-    )
+    move_entries(n_classes, tree.stats, tree.tally, tree.keys, tree.margins, tree.counts, to)
     return tree._replace(keys=to[0], margins=to[1], counts=to[2])
 
 

@@ -25,12 +25,12 @@ from longtail.engine.costs import STORED, SWEEP, liblinear_bytes, used_features,
 from longtail.engine.executor import run_threads, thread_count
 from longtail.engine.liblinear import positives_of, solvable
 from longtail.errors import ModelError
-from longtail.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
+from longtail.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond, size_in_words
 from longtail.pairs._liblinear_base import (
     FOR_LESS,
     SWEEPS,
-    LiblinearClassifier,
     MarginClassifier,
+    SweepLimit,
 )
 from longtail.pairs._liblinear_problems import (
     NO_COLUMN,
@@ -51,7 +51,7 @@ DUEL = 2e-3  # seconds of a pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
 
 
-class OVA(MarginClassifier):
+class OVA(SweepLimit, MarginClassifier):
     """One-versus-all: a linear support vector machine a label, by liblinear.
 
     For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
@@ -100,7 +100,6 @@ class OVA(MarginClassifier):
     method: ClassVar[str] = "ova"
     paper: ClassVar[str] = "Fan et al. 2008"
 
-    n_iter_: NDArray[np.int64]
     one_class_: bool
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
@@ -155,9 +154,8 @@ class MSVM(MarginClassifier):
     C : float
         Weight of the errors against the penalty.
     tol : float
-        liblinear's eps: the largest violation of optimality at which a problem counts as solved.
-    max_iter : int
-        Limit on sweeps over the points.
+        liblinear's eps: the largest violation of optimality at which it counts as solved. It also
+        ends after 100,000 sweeps, which no parameter of scikit-learn changes for this problem.
     memory_limit : float
         GB of memory; training that would need more is refused with an estimate.
     n_jobs : int, optional
@@ -169,8 +167,6 @@ class MSVM(MarginClassifier):
         Class names.
     weights_ : csr_array of shape (D + 1, L)
         Weights, one row a feature, the bias last; float32.
-    n_iter_ : int
-        liblinear's sweeps.
 
     Notes
     -----
@@ -189,8 +185,6 @@ class MSVM(MarginClassifier):
 
     method: ClassVar[str] = "msvm"
     paper: ClassVar[str] = "Crammer & Singer 2002"
-
-    n_iter_: int
 
     def _offered(self) -> NDArray[np.int64]:
         return np.flatnonzero(self.label_counts_ > 0)
@@ -217,9 +211,7 @@ class MSVM(MarginClassifier):
         columns: list[Column] = [NO_COLUMN] * Y.shape[1]
         for label, column in zip(present.tolist(), found, strict=True):
             columns[label] = column
-        self.weights_, sweeps = matrix_of(columns, X.shape[1])
-        self.n_iter_ = int(sweeps.max())
-        self._warn(np.array([self.n_iter_]), "problems")
+        self.weights_, _ = matrix_of(columns, X.shape[1])
 
 
 @dataclass(frozen=True)
@@ -241,7 +233,7 @@ class DuelExplanation(Explanation):
         return f"{super().__str__()}\nwon {self.votes} of {self.n_duels} duels"
 
 
-class OVO(LiblinearClassifier):
+class OVO(SweepLimit):
     """One-versus-one: a linear support vector machine for every pair of classes, by liblinear.
 
     Each pair is told apart by a `LinearSVC` on the points of the two; the class that wins most of
@@ -294,8 +286,6 @@ class OVO(LiblinearClassifier):
     method: ClassVar[str] = "ovo"
     paper: ClassVar[str] = "Fan et al. 2008"
 
-    n_iter_: NDArray[np.int64]
-
     def __init__(
         self,
         *,
@@ -327,7 +317,7 @@ class OVO(LiblinearClassifier):
             int(STORED * pair_weights(X, of, k)),
             (DUEL * n_pairs + SWEEPS * SWEEP * X.nnz * (k - 1)) / thread_count(self.n_jobs),
             f"the weights of {n_pairs:,} pairs of classes (dense, as scikit-learn keeps them: "
-            f"{dense / 1e9:.1f} GB)",
+            f"{size_in_words(dense)})",
         )
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -21,6 +20,7 @@ from longtail._checks import (
     check_positive,
     check_seed,
 )
+from longtail._kept import kept_for
 from longtail._numba import read_only
 from longtail._run import Run
 from longtail._sparse import from_ranked
@@ -86,7 +86,7 @@ class PathExplanation(Explanation):
     left: NDArray[np.int64]
     right: NDArray[np.int64]
 
-    def path(self) -> pl.DataFrame:
+    def path_table(self) -> pl.DataFrame:
         """One row a decision, from the root on."""
         return pl.DataFrame(
             {
@@ -175,7 +175,8 @@ class LogTree(ExtremeClassifier):
     >>> tree = LogTree().fit(X, ["sea", "snow", "sea", "snow"])
     >>> tree.predict([[1, 0, 1], [0, 1, 0]]).tolist(), tree.depth_
     (['sea', 'snow'], 1)
-    >>> tree.explain([1, 0, 1], "sea", feature_names=["blue", "cold", "wet"]).path()["went"][0]
+    >>> why = tree.explain([1, 0, 1], "sea", feature_names=["blue", "cold", "wet"])
+    >>> why.path_table()["went"][0]
     'left'
     """
 
@@ -223,7 +224,6 @@ class LogTree(ExtremeClassifier):
         check_limit(memory_limit=self.memory_limit)
         check_not_negative(swap_resistance=self.swap_resistance)
         check_seed(self.random_state)
-        thread_count(self.n_jobs)
         if self.learning_rate > 1:
             raise ParameterError(
                 f"learning_rate must be at most 1, which reaches the target in one step, not "
@@ -452,21 +452,18 @@ class LogTree(ExtremeClassifier):
             raise ModelError("The weights of the model do not fit its tree; it was altered.")
 
 
-_SHARES: WeakKeyDictionary[Any, tuple[Any, tuple[NDArray[Any], NDArray[Any]]]] = WeakKeyDictionary()
-"""The smoothed shares and points at the nodes of each tree, as long as its counts are the same."""
-
-
 def _shares_of(tree: LogTree) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    found = _SHARES.get(tree)
-    if found is None or found[0] is not tree.counts_:
-        counts = tree.counts_
+    """The smoothed shares and the points at the nodes of a tree."""
+    counts, links = tree.counts_, tree.links_
+
+    def make() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         totals = np.asarray(counts.sum(axis=1), dtype=np.float64)
         shares = np.empty(counts.nnz)
         data = read_only(counts.data, np.int64)
-        structure = _frozen_structure(counts)
-        smooth(read_only(tree.links_), *structure, data, totals, counts.shape[1], shares)
-        found = _SHARES[tree] = (counts, (shares, totals))
-    return found[1]
+        smooth(read_only(links), *_frozen_structure(counts), data, totals, counts.shape[1], shares)
+        return shares, totals
+
+    return kept_for(tree, "shares", (counts, links), make)
 
 
 def _arrays_of(X: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

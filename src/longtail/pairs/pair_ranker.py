@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from typing import Any, ClassVar, Literal, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -18,10 +17,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_flag, check_positive, check_seed
+from longtail._kept import kept_for
 from longtail._run import Run
+from longtail._sparse import stacked
 from longtail.base import ExtremeClassifier
 from longtail.engine.checkpoint import fingerprint
-from longtail.engine.executor import run_threads, thread_count
+from longtail.engine.executor import in_blocks, thread_count
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.estimates import WORKSPACE, Estimate
 from longtail.pairs._counts import as_counts, unit_of
@@ -30,7 +31,7 @@ from longtail.pairs._training import Learner, scale_of_scores
 from longtail.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.pairs.explanation import PairExplanation, explain_class
 from longtail.pairs.profiles import ClassProfiles
-from longtail.pairs.similarity import ABSENT, FEATURES, Scorer, similarities
+from longtail.pairs.similarity import ABSENT, FEATURES, ClassScorer, similarities
 from longtail.pairs.transformed_set import KEPT_BYTES, ROW_BYTES, Rivals, TransformedSet
 
 Pairs = Literal["auto", "all", "uniform", "adversarial"]
@@ -38,11 +39,8 @@ MOST_PAIRS = 2**20  # pairs with a shared word up to which "auto" takes all
 PROFILE_COPIES = 4  # of the documents and of the index of classes, in training
 BLOCK_SPACE = 2**25  # bytes of a block of pairs in the making
 PROBED = 1e-9  # seconds of an entry of the index that a document meets
-BLOCK_ROWS = 16  # documents whose similarities `predict` has at a time
+BLOCK_ROWS = 8  # documents whose similarities `predict` has at a time
 DEFAULT_WEIGHTS = np.array([1.0] * 8 + [-1.0] * 2)  # where there is no pair to learn from
-
-_PARTS: WeakKeyDictionary[Any, tuple[Any, Any, ClassProfiles, Scorer]] = WeakKeyDictionary()
-"""Profiles and scorer of each classifier, made from its arrays once."""
 
 
 class PairRanker(OpenClasses, ExtremeClassifier):
@@ -89,8 +87,8 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     lowest_, range_ : arrays of shape (10,)
         Least value and range of each similarity on the training set: what 0 and 1 mean.
     C_ : float
-        The strength that was used.
-    strengths_, accuracy_ : arrays of shape (S,) and (S, folds)
+        The C that was used.
+    Cs_, accuracy_ : arrays of shape (S,) and (S, folds)
         What was compared to choose C; empty if it was given. See `choice_table`.
     pairs_ : str
         "all", "uniform", "adversarial", or "none" if there was no pair to learn from.
@@ -142,7 +140,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     lowest_: NDArray[np.float64]
     range_: NDArray[np.float64]
     C_: float
-    strengths_: NDArray[np.float64]
+    Cs_: NDArray[np.float64]
     accuracy_: NDArray[np.float64]
     pairs_: str
     n_pairs_: int
@@ -183,11 +181,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     def _check_parameters(self) -> None:
         if self.C is not None:
             check_positive(C=self.C)
-        check_count(folds=self.folds, n_pairs=self.n_pairs)
-        if self.folds < 2:
-            raise ParameterError(f"folds must be at least 2, not {self.folds!r}.")
+        check_count(least=2, folds=self.folds)
+        check_count(n_pairs=self.n_pairs)
         check_seed(self.random_state)
-        thread_count(self.n_jobs)
         if self.pairs not in get_args(Pairs):
             raise ParameterError(
                 f"pairs must be one of {', '.join(get_args(Pairs))}, not {self.pairs!r}."
@@ -246,7 +242,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         found = learner.learn(pairs, Rivals(kind, self.n_pairs, seed), run)
         self.lowest_, self.range_ = found.lowest, found.width
         self.weights_, self.C_ = found.weights, found.C
-        self.strengths_, self.accuracy_ = found.strengths, found.accuracy
+        self.Cs_, self.accuracy_ = found.Cs, found.accuracy
         self.objective_, self.violation_, self.gap_ = found.objective, found.violation, found.gap
         self.n_iter_, self.pairs_ = found.passes, kind
 
@@ -261,31 +257,35 @@ class PairRanker(OpenClasses, ExtremeClassifier):
                 stacklevel=5,
             )
         self.weights_, self.C_ = DEFAULT_WEIGHTS.copy(), 1.0 if self.C is None else float(self.C)
-        self.strengths_, self.accuracy_ = np.empty(0), np.empty((0, 0))
+        self.Cs_, self.accuracy_ = np.empty(0), np.empty((0, 0))
         self.objective_ = self.violation_ = self.gap_ = 0.0
         self.n_iter_, self.pairs_ = 1, "none"
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a strength that was tried: held-out accuracy, on average and fold by fold."""
+        """One row a C that was tried, the chosen one marked: held-out accuracy, also by folds.
+
+        Empty if C was given.
+        """
         check_is_fitted(self)
         columns = {f"fold {f + 1}": self.accuracy_[:, f] for f in range(self.accuracy_.shape[1])}
         mean = self.accuracy_.mean(axis=1) if self.accuracy_.size else np.empty(0)
-        return pl.DataFrame({"C": self.strengths_, "accuracy": mean, **columns})
+        chosen = self.Cs_ == self.C_
+        return pl.DataFrame({"C": self.Cs_, "accuracy": mean, **columns, "chosen": chosen})
 
     # ---- prediction --------------------------------------------------------------------------
 
     def _counts(self, X: sp.csr_array) -> sp.csr_array:
         return as_counts(X, self.unit_, term_weights=self.term_weights)
 
-    def _parts(self) -> tuple[ClassProfiles, Scorer]:
-        found = _PARTS.get(self)
-        if found is None or found[0] is not self.profiles_ or found[1] is not self.weights_:
-            profiles = ClassProfiles.from_arrays(
-                self.profiles_, n_classes=len(self.classes_), unit=self.unit_
-            )
-            scorer = Scorer(profiles, self.weights_ / self.range_)
-            found = _PARTS[self] = (self.profiles_, self.weights_, profiles, scorer)
-        return found[2], found[3]
+    def _parts(self) -> tuple[ClassProfiles, ClassScorer]:
+        arrays, n_classes, unit = self.profiles_, len(self.classes_), self.unit_
+        weights, scale = self.weights_, self.range_
+
+        def make() -> tuple[ClassProfiles, ClassScorer]:
+            profiles = ClassProfiles.from_arrays(arrays, n_classes=n_classes, unit=unit)
+            return profiles, ClassScorer(profiles, weights / scale)
+
+        return kept_for(self, "parts", (arrays, n_classes, unit, weights, scale), make)
 
     def _profiles(self) -> ClassProfiles:
         return self._parts()[0]
@@ -306,10 +306,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         profiles, counts = self._profiles(), self._counts(X)
         per_unit = self.weights_ / self.range_
         known = int((self.label_counts_ > 0).sum())
-        found: dict[int, sp.csr_array] = {}
 
-        def near(first: int, stop: NDArray[np.int8]) -> sp.csr_array:
-            met = similarities(profiles, counts[first : first + BLOCK_ROWS])
+        def near(documents: sp.csr_array) -> sp.csr_array:
+            met = similarities(profiles, documents)
             scores = met.values @ per_unit
             lengths = np.diff(met.indptr)
             best = np.where(lengths < known, float(ABSENT @ per_unit), -np.inf)
@@ -321,9 +320,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
                 shape=(len(lengths), len(self.classes_)),
             )
 
-        starts = range(0, max(X.shape[0], 1), BLOCK_ROWS)
-        run_threads(near, starts, n_jobs=self.n_jobs, done=found.__setitem__)
-        return sp.csr_array(sp.vstack([found[first] for first in starts], format="csr"))
+        return stacked(in_blocks(near, counts, size=BLOCK_ROWS, n_jobs=self.n_jobs))
 
     def _usual_scale(self) -> tuple[float, float]:
         return 2.0, -2.0 * self.centre_
@@ -358,10 +355,6 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
-        try:
-            self._check_parameters()
-        except ParameterError as error:
-            raise ModelError(f"The model's parameters make no sense: {error}") from error
         for name in ("weights_", "lowest_", "range_"):
             if not _is_vector(getattr(self, name, None), len(FEATURES)):
                 raise wrong
@@ -375,7 +368,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             or self.unit_ <= 0
             or not isinstance(getattr(self, "one_class_", None), bool)
             or not np.isfinite(self._offset)
-            or not _fit_each_other(getattr(self, "strengths_", None), getattr(self, "accuracy_", 0))
+            or not _fit_each_other(getattr(self, "Cs_", None), getattr(self, "accuracy_", 0))
         ):
             raise wrong
         profiles = self._profiles()
@@ -392,13 +385,13 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         return tags
 
 
-def _fit_each_other(strengths: Any, accuracy: Any) -> bool:
+def _fit_each_other(Cs: Any, accuracy: Any) -> bool:
     return (
-        isinstance(strengths, np.ndarray)
+        isinstance(Cs, np.ndarray)
         and isinstance(accuracy, np.ndarray)
-        and strengths.ndim == 1
+        and Cs.ndim == 1
         and accuracy.ndim == 2
-        and len(strengths) == len(accuracy)
+        and len(Cs) == len(accuracy)
     )
 
 

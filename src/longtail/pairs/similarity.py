@@ -12,15 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._checks import check_count
+from longtail._kept import kept_for
 from longtail._numba import read_only
 from longtail._sparse import from_ranked
 from longtail.engine.executor import run_threads, thread_count
@@ -148,7 +147,7 @@ def similarities(
     return Similarities(indptr, classes[:end], values[:end], ABSENT)
 
 
-class Scorer:
+class ClassScorer:
     """Weights of the ten features, made ready to rank the classes of documents.
 
     Parameters
@@ -170,7 +169,7 @@ class Scorer:
     --------
     >>> X = sp.csr_array(np.array([[2, 1, 0], [0, 1, 0], [0, 0, 4]]))
     >>> Y = sp.csr_array(np.array([[1, 0], [1, 0], [0, 1]]))
-    >>> scorer = Scorer(ClassProfiles.of(X, Y), np.array([0.0] * 7 + [1.0, -1.0, 0.0]))
+    >>> scorer = ClassScorer(ClassProfiles.of(X, Y), np.array([0.0] * 7 + [1.0, -1.0, 0.0]))
     >>> scorer.topk(sp.csr_array([[0, 1, 2]]), k=1).toarray().round(2).tolist()
     [[0.0, 0.82]]
     """
@@ -311,17 +310,9 @@ class _Pool:
         self._free.append(scratch)
 
 
-_KEPT: WeakKeyDictionary[ClassProfiles, _Tables] = WeakKeyDictionary()
-_KEEPING = Lock()
-
-
 def _tables_of(profiles: ClassProfiles) -> _Tables:
     """The tables of profiles, made once and kept as long as these. O(nnz + D + L)."""
-    with _KEEPING:
-        found = _KEPT.get(profiles)
-        if found is None:
-            found = _KEPT[profiles] = _Tables(profiles)
-        return found
+    return kept_for(profiles, "tables", (), lambda: _Tables(profiles))
 
 
 def _met_and_near(n_classes: int, n: int) -> _Arrays:

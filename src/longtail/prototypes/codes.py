@@ -16,7 +16,8 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
-from threadpoolctl import threadpool_limits
+
+from longtail._threads import one_thread
 
 DENSE = 4000  # prototypes up to which the principal directions come from a dense m×m matrix
 NEGLIGIBLE = 1e-6  # singular values below this share of the norm of V are rounding errors
@@ -87,7 +88,7 @@ def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0
     """
     m = means.shape[0]
     rng = np.random.default_rng(random_state)
-    with threadpool_limits(limits=1):
+    with one_thread():
         found = _left_vectors(sp.csr_array(means, dtype=np.float64), min(n_bits, m), rng)
         largest = found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])]
         found = found * np.where(largest < 0, -1.0, 1.0)
@@ -298,7 +299,7 @@ def orthogonal_targets(codes: _Codes) -> NDArray[np.float64]:
     >>> np.abs(Z.T @ Z).round(6).tolist()
     [[3.0, 0.0], [0.0, 3.0]]
     """
-    with threadpool_limits(limits=1):
+    with one_thread():
         left, _, right = np.linalg.svd(codes.astype(np.float64), full_matrices=False)
         return np.sqrt(len(codes)) * (left @ right)
 

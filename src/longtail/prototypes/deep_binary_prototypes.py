@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -44,6 +45,9 @@ from longtail.voting import Neighbours, VotingClassifier
 
 SETTLED_ROWS = 2048  # whose hidden units are there at a time in the end
 NETWORK = 4e-11  # seconds of a multiplication of the networks
+STEP = 12.0  # of these that a weight takes when it is moved
+FRESH_STEP = 60.0  # and where its gradient is in new memory at every step
+REUSED = 2**25  # bytes of an array up to which the allocator gives the same memory again
 CLOSEST = 3  # training points remembered for each prototype
 
 
@@ -255,8 +259,7 @@ class DeepBinaryPrototypes(VotingClassifier):
             rarity=self.rarity, alpha=self.alpha, tol=self.tol, validation=self.validation
         )
         check_limit(memory_limit=self.memory_limit)
-        if self.warmup != 0:
-            check_count(warmup=self.warmup)
+        check_count(least=0, warmup=self.warmup)
         for name in ("hidden", "steps"):
             if getattr(self, name) is not None:
                 check_count(**{name: getattr(self, name)})
@@ -305,7 +308,8 @@ class DeepBinaryPrototypes(VotingClassifier):
         batches = self.steps or steps_of(n, self.batch_size)
         steps = batches * min(self.batch_size, n)
         looks = 6.0 * steps * (X.nnz / n + self.n_bits) + 2.0 * (X.nnz + n * self.n_bits)
-        moments = 12.0 * batches * (n_features + self.n_bits)
+        moved = STEP if 4 * hidden * n_features <= REUSED else FRESH_STEP
+        moments = moved * batches * (n_features + self.n_bits)
         decoding = 30.0 * m * decoder_weights(n_labels, hidden, self.n_bits, kind)
         seconds = self.max_rounds * NETWORK * (hidden * (looks + moments) + decoding)
         return Estimate(
@@ -374,11 +378,28 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     # ---- what is its own -----------------------------------------------------------------------
 
+    def choice_table(self) -> pl.DataFrame:
+        """One row a round, the one that was kept marked.
+
+        With the example-F1 on the held-out points, at the best number of neighbours and threshold
+        of the round where these were to be chosen. Empty if no points were held out.
+        """
+        check_is_fitted(self)
+        judged = np.isfinite(self.validation_f1_)
+        rounds = np.flatnonzero(judged)
+        return pl.DataFrame(
+            {
+                "round": rounds,
+                "f1": self.validation_f1_[judged],
+                "chosen": rounds == self.best_round_,
+            }
+        )
+
     def codes(self, X: Any) -> NDArray[np.int8]:
         """The codes of points, (n, d) of -1 and 1."""
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
-        parts = self._in_blocks(rows, self.encoder_.codes)
+        parts = self._in_blocks(self.encoder_.codes, rows)
         return unpacked(np.concatenate(parts), self.encoder_.n_bits)
 
     def size_report(self) -> SizeReport:
@@ -422,6 +443,11 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     def _check_state(self) -> None:
         super()._check_state()
+        if self.encoder is not None or not isinstance(self.decoder, str):
+            raise ModelError(
+                "The model has an encoder or a decoder as a parameter, which no folder can hold; "
+                "it was altered."
+            )
         encoder = getattr(self, "encoder_", None)
         labels = getattr(self, "prototype_labels_", None)
         if not isinstance(encoder, Encoder | OwnEncoder) or not isinstance(labels, sp.csr_array):
@@ -442,6 +468,6 @@ class DeepBinaryPrototypes(VotingClassifier):
             or labels.shape[1] != len(self.classes_)
             or not (np.isfinite(labels.data) & (labels.data >= 0)).all()
             or encoder.n_features != self.n_features_in_
-            or not is_count(getattr(self, "n_values_", 0) + 1)
+            or not is_count(getattr(self, "n_values_", 0), 0)
         ):
             raise ModelError("The prototypes of the model do not fit each other; it was altered.")

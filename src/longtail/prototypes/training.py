@@ -38,7 +38,7 @@ from longtail.prototypes.codes import (
 from longtail.prototypes.hamming import nearest_codes
 from longtail.prototypes.label_groups import LabelGroups, group_label_sets
 from longtail.prototypes.network import default_hidden, import_torch
-from longtail.voting import SIZES, choose_voting, vote_in_parts
+from longtail.voting import NUMBERS_OF_NEIGHBORS, choose_voting, vote_in_parts
 
 CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
@@ -286,7 +286,7 @@ class _Trainer:
     def _validated(self, codes: NDArray[np.int8]) -> tuple[float, int, float]:
         """Best example-F1 on the held-out rows, with what number of neighbours and threshold."""
         settings = self.settings
-        sizes = [k for k in SIZES if k <= self.m]
+        sizes = [k for k in NUMBERS_OF_NEIGHBORS if k <= self.m]
         if settings.n_neighbors is not None:
             sizes = [settings.n_neighbors]
         if self.aside is None:
@@ -296,7 +296,7 @@ class _Trainer:
         found = nearest_codes(queries, packed(codes), max(sizes)).indices
         chosen = choose_voting(
             lambda k: vote_in_parts(self.groups.means, found[:, :k]), truth,
-            sizes=sizes, threshold=settings.threshold,
+            numbers_of_neighbors=sizes, threshold=settings.threshold,
         )  # fmt: skip
         return float(chosen.f1.max()), chosen.n_neighbors, chosen.threshold
 

@@ -4,7 +4,14 @@ A paper is one file in this folder that defines `PAPER`; `papers()` finds it.
 """
 
 from longtail.published.opening import OpenTrial, open_trial, place_of, read_trial
-from longtail.published.paper import Choice, Noted, Paper, PublishedTable, Trial, read_table
+from longtail.published.paper import (
+    ChosenParameter,
+    Noted,
+    Paper,
+    PublishedTable,
+    Trial,
+    read_table,
+)
 from longtail.published.registry import find_paper, papers
 from longtail.published.reproducing import Candidate, choose, reproduce, run_method, with_choice
 from longtail.published.rows import Cell, Reproduced
@@ -14,7 +21,7 @@ from longtail.published.slips import Slip, slips
 __all__ = [
     "Candidate",
     "Cell",
-    "Choice",
+    "ChosenParameter",
     "Difference",
     "Noted",
     "OpenTrial",

@@ -58,7 +58,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenParameter:
     """How a parameter was chosen, on a part of the training data that was held out.
 
     Attributes
@@ -97,7 +97,7 @@ class Trial:
         that want counts.
     parameters : dict
         By method of the paper, the parameters that differ from the defaults here.
-    choice : Choice or None
+    choice : ChosenParameter or None
         How `features` and one of the parameters were found; `choose` does it again.
     slow : tuple of str
         Methods that are left out unless asked for, since they take long here.
@@ -121,7 +121,7 @@ class Trial:
     folder: str
     features: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    choice: Choice | None = None
+    choice: ChosenParameter | None = None
     slow: tuple[str, ...] = ()
     about: str = ""
     make: Callable[[Path, int], tuple[Dataset, Dataset, dict[str, float]]] | None = None

@@ -8,7 +8,14 @@ what is CCD-L1 in Table 4 and in the text.
 
 from __future__ import annotations
 
-from longtail.published.paper import Choice, Noted, Paper, PublishedTable, Trial, read_table
+from longtail.published.paper import (
+    ChosenParameter,
+    Noted,
+    Paper,
+    PublishedTable,
+    Trial,
+    read_table,
+)
 
 _METHODS = {
     "ProXML": "proxml",
@@ -109,9 +116,9 @@ _UNIT: Scaling = {}
 _ROOT: Scaling = {"damping": "sqrt"}
 
 
-def _choice(*strengths: float, features: tuple[Scaling, ...]) -> Choice:
+def _choice(*strengths: float, features: tuple[Scaling, ...]) -> ChosenParameter:
     """The paper cross-validated λ on these three sets, and does not say how."""
-    return Choice("ProXML", "strength", strengths, features)
+    return ChosenParameter("ProXML", "strength", strengths, features)
 
 
 PAPER = Paper(

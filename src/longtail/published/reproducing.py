@@ -18,8 +18,8 @@ from longtail.comparison import (
     saved_size,
     train_method,
 )
-from longtail.comparison.running import one_sentence
 from longtail.data import Dataset, RowScaler
+from longtail.errors import one_sentence
 from longtail.methods import methods as known_methods
 from longtail.published.opening import OpenTrial, open_trial
 from longtail.published.paper import Paper, Trial
@@ -77,8 +77,9 @@ def choose(
     --------
     >>> from longtail.data import make_longtail
     >>> from longtail.one_vs_rest import DiSMEC
-    >>> from longtail.published import Choice, Trial
-    >>> trial = Trial("Bibtex", "bibtex", choice=Choice("DiSMEC", "C", (0.001, 1.0), ({},)),
+    >>> from longtail.published import ChosenParameter, Trial
+    >>> tried = ChosenParameter("DiSMEC", "C", (0.001, 1.0), ({},))
+    >>> trial = Trial("Bibtex", "bibtex", choice=tried,
     ...               parameters={"DiSMEC": {"C": 0.001}})
     >>> found = list(choose(trial, make_longtail(200, 100, 20, random_state=0), DiSMEC))
     >>> with_choice(trial, found).parameters

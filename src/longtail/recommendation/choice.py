@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
@@ -127,7 +128,14 @@ def recommend(
     if not labels.shape[0] or not labels.nnz:
         raise InputError("There is no point with a label, so there is no method to recommend.")
     inputs = _Inputs(X, text)
-    facts = measure_facts(inputs.features("scaled").X, labels, text=inputs.text)
+    made = inputs.features("scaled").X
+    if made.shape[0] != labels.shape[0]:
+        raise InputError(
+            f"X has {made.shape[0]:,} rows and Y {labels.shape[0]:,}; give the labels of each row."
+        )
+    if not np.isfinite(made.data).all():
+        raise InputError("X holds NaN or infinity; replace these values first.")
+    facts = measure_facts(made, labels, text=inputs.text)
     suitable = [rule for rule in RULES if rule.suits(facts)]
     first = [
         rule for rule in suitable if (rule.leads(facts) if want is None else want in rule.wants)
@@ -140,7 +148,8 @@ def recommend(
     needs, refused = _needs(ordered, inputs, labels, n_jobs)
     fitting = [rule for rule in ordered if rule.method not in refused]
     if not fitting:
-        raise InputError(f"No method fits: {refused[ordered[0].method]}")
+        cause = refused[ordered[0].method].removesuffix(".")
+        raise InputError(f"No method fits: {cause}; give fewer points, labels or features.")
     best = fitting[0]
     passed_over = ordered[: ordered.index(best)]
     reasons = [best.why(facts), f"Training would take {needs[best.method]}."]

@@ -147,7 +147,7 @@ def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False) -> DataFacts:
     connectivity = None
     if affordable and not one_class and matrix.nnz:
         n_hubs = round(HUBS * tail.labels_used)
-        clusters = cluster_labels(matrix, n_hubs=n_hubs, max_size=CLUSTER)
+        clusters = cluster_labels(matrix, n_hubs=n_hubs, max_cluster_size=CLUSTER)
         lost = unrecoverable_loss(matrix, clusters) * matrix.shape[0] * matrix.shape[1]
         exclusivity = 1.0 - lost / matrix.nnz
         connectivity = algebraic_connectivity(matrix)

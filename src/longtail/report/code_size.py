@@ -45,7 +45,8 @@ def code_size_table(
     --------
     >>> from rich.console import Console
     >>> from longtail.codes import code_size_curve
-    >>> curve = code_size_curve([("a", "b"), ("c", "d"), ("d", "e")], hubs=[0, 1], sizes=[1, 2])
+    >>> Y = [("a", "b"), ("c", "d"), ("d", "e")]
+    >>> curve = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[1, 2])
     >>> Console(width=70).print(code_size_table(curve, chosen=(1, 2)))
     <BLANKLINE>
       code size   hubs   largest   clusters   batch   UHL %
@@ -65,7 +66,7 @@ def code_size_table(
     )  # fmt: skip
     for row in rows.iter_rows(named=True):
         counts = (row[name] for name in ("code_size", "n_hubs", "largest", "clusters", "batch"))
-        is_chosen = (row["n_hubs"], row["max_size"]) == chosen
+        is_chosen = (row["n_hubs"], row["max_cluster_size"]) == chosen
         mark = [] if chosen is None else ["chosen" if is_chosen else ""]
         table.add_row(*(f"{count:,}" for count in counts), f"{100 * row['uhl']:.3g}", *mark)
     return titled(title, table)
@@ -126,7 +127,8 @@ def code_size_figure(
     Examples
     --------
     >>> from longtail.codes import code_size_curve
-    >>> curve = code_size_curve([("a", "b"), ("c", "d"), ("d", "e")], hubs=[0, 1], sizes=[1, 2])
+    >>> Y = [("a", "b"), ("c", "d"), ("d", "e")]
+    >>> curve = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[1, 2])
     >>> code_size_figure(curve).axes[0].get_xlabel()
     'code size, bits'
     """
@@ -142,11 +144,13 @@ def _places(rows: pl.DataFrame) -> tuple[Any, Any]:
 
 
 def _row(curve: pl.DataFrame, setting: Setting) -> pl.DataFrame:
-    n_hubs, max_size = setting
-    found = curve.filter((pl.col("n_hubs") == n_hubs) & (pl.col("max_size") == max_size))
+    n_hubs, max_cluster_size = setting
+    found = curve.filter(
+        (pl.col("n_hubs") == n_hubs) & (pl.col("max_cluster_size") == max_cluster_size)
+    )
     if found.is_empty():
         raise ParameterError(
-            f"The curve has no setting of {n_hubs} hubs and clusters of {max_size}; mark one that "
-            "it has."
+            f"The curve has no setting of {n_hubs} hubs and clusters of {max_cluster_size}; mark "
+            "one that it has."
         )
     return found[:1]

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from longtail._checks import check_count
 from longtail.errors import InputError, ParameterError
 from longtail.report.plots import BLUE, GREY, ORANGE, figure_class
 from longtail.report.safe import printable
@@ -130,10 +131,7 @@ def components_figure(
     ['π = 0.7', 'π = 0.3']
     """
     shares, chances = _checked(weights, probabilities, labels, least)
-    if isinstance(n_components, bool) or not isinstance(n_components, int) or n_components < 1:
-        raise ParameterError(
-            f"n_components must be a whole number of at least 1, not {n_components!r}."
-        )
+    check_count(n_components=n_components)
     shown = min(n_components, len(shares))
     kept = np.sort(np.argsort(-shares, kind="stable")[:shown])
     tallest = int((chances[kept] >= least).sum(axis=1).max(initial=1))

@@ -4,14 +4,13 @@ from longtail.store.atomic import atomic_file, atomic_folder
 from longtail.store.description import Description, library_versions
 from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
 from longtail.store.packing import pack
-from longtail.store.registry import Storable, register, state_of
+from longtail.store.registry import register, state_of
 from longtail.store.tensors import read_arrays, write_arrays
 from longtail.store.unpacking import unpack
 
 __all__ = [
     "FORMAT",
     "Description",
-    "Storable",
     "atomic_file",
     "atomic_folder",
     "check_target",

@@ -29,7 +29,7 @@ class Storable(Protocol):
         ...
 
 
-StorableClass = TypeVar("StorableClass", bound=type[Any])
+StorableClass = TypeVar("StorableClass", bound=type[Storable])
 
 _OURS = re.compile(r"longtail(?:\.(?!__)[A-Za-z_][A-Za-z0-9_]{0,99}){1,8}")
 

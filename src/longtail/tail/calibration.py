@@ -12,10 +12,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._checks import check_count
 from longtail._run import Progress
 from longtail._sparse import ranked
 from longtail.errors import InputError
-from longtail.tail.held_out import HeldOutScores, _check_whole, held_out_scores
+from longtail.tail.held_out import HeldOutScores, held_out_scores
 
 
 class Calibration(NamedTuple):
@@ -25,17 +26,17 @@ class Calibration(NamedTuple):
     shift: float
 
 
-def fit_calibration(held: HeldOutScores, *, top: int = 5) -> Calibration:
+def fit_calibration(held: HeldOutScores, *, k: int = 5) -> Calibration:
     """Learn from held-out scores how likely a label of a given score is right.
 
-    A logistic regression of "the point has the label" on the score, over the `top` best labels of
+    A logistic regression of "the point has the label" on the score, over the `k` best labels of
     every point; with Platt's smoothed targets, so that it exists even if the scores tell right from
     wrong without fail.
 
     Parameters
     ----------
     held : HeldOutScores
-    top : int
+    k : int
         Labels a point to learn from, those of highest score.
 
     Returns
@@ -44,11 +45,11 @@ def fit_calibration(held: HeldOutScores, *, top: int = 5) -> Calibration:
 
     Notes
     -----
-    The probability is conditional on the label being among the `top` best of the point: these are
+    The probability is conditional on the label being among the `k` best of the point: these are
     the labels that compete for the places at the front. All others, nearly all of them wrong and
     of low score, would outweigh them by far, and one straight line of log-odds cannot fit both.
 
-    Costs O(nnz(scores) + n·top) a step of a Newton-like method, some tens of steps.
+    Costs O(nnz(scores) + n·k) a step of a Newton-like method, some tens of steps.
 
     Examples
     --------
@@ -65,8 +66,8 @@ def fit_calibration(held: HeldOutScores, *, top: int = 5) -> Calibration:
     >>> round(scale, 1), round(shift, 1)
     (3.0, -1.0)
     """
-    _check_whole("top", top, 1)
-    labels, scores = ranked(held.scores, top)
+    check_count(k=k)
+    labels, scores = ranked(held.scores, k)
     rows, places = np.nonzero(labels >= 0)
     right = _stored(held, rows, labels[rows, places])
     return _logistic(scores[rows, places], right)
@@ -159,7 +160,7 @@ def _logistic(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibrat
     if not slope > 0:
         raise InputError(
             "Held-out labels of higher score are not more often right, so the scores cannot be "
-            "calibrated; is the model better than chance?"
+            "calibrated; give other points, or train a model that is better than chance."
         )
     scale = float(slope / spread)
     return Calibration(scale, float(level - scale * centre))

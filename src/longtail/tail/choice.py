@@ -123,7 +123,7 @@ def choose_tail(
     >>> top = model.predict_topk(data.X, 5, tail=choice.tail)
     """
     if max_loss is not None and weight is not None:
-        raise ParameterError("Give max_loss or weight, not both; each alone is a wanted trade.")
+        raise ParameterError("Give `max_loss` or `weight`, not both; each alone is a wanted trade.")
     if max_loss is None and weight is None:
         max_loss = 0.01
     for name, value in (("max_loss", max_loss), ("weight", weight)):

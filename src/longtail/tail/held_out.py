@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._checks import check_count
 from longtail._run import Progress, progress_bar
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
@@ -117,8 +118,8 @@ def held_out_scores(
     >>> held.scores.shape, held.scores.nnz, held.n_points.tolist()
     ((200, 30), 2000, [133, 133, 134])
     """
-    _check_whole("depth", depth, 1)
-    _check_whole("folds", folds, 2)
+    check_count(depth=depth)
+    check_count(least=2, folds=folds)
     encoded = encode_labels(list(Y) if hasattr(Y, "__next__") else Y)
     truth, names = encoded.matrix, encoded.classes.tolist()
     n = truth.shape[0]
@@ -183,7 +184,7 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
     (100, (2.0, 0.0))
     """
     check_is_fitted(model)
-    _check_whole("depth", depth, 1)
+    check_count(depth=depth)
     truth = _in_columns_of(encode_labels(list(Y) if hasattr(Y, "__next__") else Y), model.classes_)
     scores = model.predict_topk(X, depth)
     if scores.shape[0] != truth.shape[0]:
@@ -232,8 +233,3 @@ def _in_fold(bar: Progress, number: int, folds: int) -> Progress:
         bar(f"fold {number + 1} of {folds}: {what}", done, total)
 
     return report
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} must be a whole number of at least {least}, not {value!r}.")

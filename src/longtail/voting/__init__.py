@@ -7,7 +7,7 @@ threads are done here.
 
 from longtail.voting.choosing import (
     FOLDS,
-    SIZES,
+    NUMBERS_OF_NEIGHBORS,
     THRESHOLD,
     THRESHOLDS,
     VotingChoice,
@@ -31,7 +31,7 @@ from longtail.voting.votes import (
 __all__ = [
     "BLOCK_ROWS",
     "FOLDS",
-    "SIZES",
+    "NUMBERS_OF_NEIGHBORS",
     "THRESHOLD",
     "THRESHOLDS",
     "TIE",

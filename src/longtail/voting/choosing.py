@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from longtail.voting._vote_kernels import holds
 
-SIZES = (1, 5, 10, 20)
-"""Numbers of neighbours that are tried where none is given."""
+NUMBERS_OF_NEIGHBORS = (1, 5, 10, 20)
+"""What is tried where no number is given."""
 
 THRESHOLD = 0.5
 """The share of the neighbours from which on a label is predicted, in the paper."""
 
 THRESHOLDS = np.arange(1, 21) / 20
-"""Shares that are tried where no threshold is given: all that can differ for `SIZES`."""
+"""Shares that are tried where no threshold is given: all that can differ for these numbers."""
 
 FOLDS = 5
 """Parts of the training data for choosing."""
@@ -33,17 +33,17 @@ class VotingChoice:
     ----------
     n_neighbors : int
     threshold : float
-    sizes : int array
-        The numbers of neighbours that were tried.
+    numbers_of_neighbors : int array
+        Those that were tried.
     thresholds : array
         The thresholds that were tried.
-    f1 : array of shape (sizes, thresholds)
+    f1 : array of shape (numbers of neighbours, thresholds)
         The mean example-F1 of each pair.
     """
 
     n_neighbors: int
     threshold: float
-    sizes: NDArray[np.int64]
+    numbers_of_neighbors: NDArray[np.int64]
     thresholds: NDArray[np.float64]
     f1: NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def choose_voting(
     scores_of: Callable[[int], Iterable[sp.csr_array]],
     truth: sp.csr_array,
     *,
-    sizes: Sequence[int] = SIZES,
+    numbers_of_neighbors: Sequence[int] = NUMBERS_OF_NEIGHBORS,
     threshold: float | None = THRESHOLD,
 ) -> VotingChoice:
     """Try numbers of neighbours, and thresholds if none is given, by example-F1.
@@ -64,8 +64,8 @@ def choose_voting(
         time, as `vote_in_parts` makes them.
     truth : csr_array of shape (n, L)
         Their true labels.
-    sizes : sequence of int
-        Numbers of neighbours.
+    numbers_of_neighbors : sequence of int
+        To try.
     threshold : float, optional
         None: all `THRESHOLDS` are tried.
 
@@ -80,19 +80,22 @@ def choose_voting(
     >>> labels = sp.csr_array([[1, 0], [0, 1], [0, 1]])
     >>> neighbours = np.array([[0, 1, 2]])
     >>> chosen = choose_voting(
-    ...     lambda k: vote_in_parts(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]), sizes=(1, 3)
+    ...     lambda k: vote_in_parts(labels, neighbours[:, :k]), sp.csr_array([[0, 1]]),
+    ...     numbers_of_neighbors=(1, 3),
     ... )
     >>> chosen.n_neighbors, chosen.f1.tolist()
     (3, [[0.0], [1.0]])
     """
     thresholds = THRESHOLDS if threshold is None else np.array([float(threshold)])
-    f1 = np.array([example_f1_at(scores_of(int(k)), truth, thresholds) for k in sizes])
+    f1 = np.array(
+        [example_f1_at(scores_of(int(k)), truth, thresholds) for k in numbers_of_neighbors]
+    )
     by_taste = np.argsort(np.abs(thresholds - THRESHOLD), kind="stable")
     best = np.unravel_index(f1[:, by_taste].argmax(), f1.shape)
     return VotingChoice(
-        int(sizes[int(best[0])]),
+        int(numbers_of_neighbors[int(best[0])]),
         float(thresholds[by_taste[best[1]]]),
-        np.asarray(sizes, dtype=np.int64),
+        np.asarray(numbers_of_neighbors, dtype=np.int64),
         thresholds,
         f1,
     )

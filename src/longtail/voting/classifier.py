@@ -6,14 +6,17 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count, check_seed, is_count, is_number
-from longtail._sparse import from_ranked, ranked
-from longtail.engine.executor import run_threads, thread_count
+from longtail._sparse import from_ranked, ranked, stacked
+from longtail.engine.executor import in_blocks
 from longtail.errors import ModelError, ParameterError
 from longtail.probabilities import ProbabilityClassifier
+from longtail.voting.choosing import VotingChoice
 from longtail.voting.explanation import VoteExplanation
 from longtail.voting.votes import (
     Neighbours,
@@ -46,6 +49,8 @@ class VotingClassifier(ProbabilityClassifier):
 
     n_neighbors_: int
     threshold_: float
+    tried_neighbors_: NDArray[np.int64]
+    tried_f1_: NDArray[np.float64]
 
     # ---- what a method supplies --------------------------------------------------------------
 
@@ -67,10 +72,9 @@ class VotingClassifier(ProbabilityClassifier):
                 f"threshold must be above 0 and at most 1, or None, not {self.threshold!r}."
             )
         check_seed(self.random_state)
-        thread_count(self.n_jobs)
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        def best(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
+        def best(scores: sp.csr_array) -> sp.csr_array:
             return from_ranked(*ranked(scores, k), scores.shape[1])
 
         return self._stacked(X, lambda x: self._voted(x, best))
@@ -84,18 +88,16 @@ class VotingClassifier(ProbabilityClassifier):
 
         return self._stacked(X, kept)
 
-    def _voted(
-        self, X: sp.csr_array, keep: Callable[[sp.csr_array, sp.csr_array], sp.csr_array]
-    ) -> sp.csr_array:
-        """What `keep` makes of shares and scores of a block of points, some votes at a time."""
+    def _voted(self, X: sp.csr_array, keep: Callable[[sp.csr_array], sp.csr_array]) -> sp.csr_array:
+        """What `keep` makes of the scores of a block of points, some votes at a time."""
         voters = self._voters()
         found = self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0]))
-        return _one_below_the_other(
-            [
-                keep(*scored_votes(voters, Neighbours(found.indices[span], found.distances[span])))
-                for span in vote_spans(voters, found.indices)
-            ]
-        )
+
+        def scores(span: slice) -> sp.csr_array:
+            part = Neighbours(found.indices[span], found.distances[span])
+            return scored_votes(voters, part)[1]
+
+        return stacked([keep(scores(span)) for span in vote_spans(voters, found.indices)])
 
     def _usual_scale(self) -> tuple[float, float]:
         return 4.0, -4.0 * self.threshold_  # the slope of log-odds at one half
@@ -103,7 +105,7 @@ class VotingClassifier(ProbabilityClassifier):
     def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         """Shares of the neighbours that have each label, ties broken by distance."""
 
-        def likely(shares: sp.csr_array, scores: sp.csr_array) -> sp.csr_array:
+        def likely(scores: sp.csr_array) -> sp.csr_array:
             found = kept_from(scores, threshold)
             found.data = scores.data[scores.data >= threshold]
             return found
@@ -140,10 +142,6 @@ class VotingClassifier(ProbabilityClassifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        try:
-            self._check_parameters()
-        except ParameterError as error:
-            raise ModelError(f"The model's parameters make no sense: {error}") from error
         if not is_count(getattr(self, "n_neighbors_", None)) or not _is_threshold(
             getattr(self, "threshold_", None)
         ):
@@ -151,28 +149,34 @@ class VotingClassifier(ProbabilityClassifier):
                 "The model's number of neighbours or its threshold makes no sense; it was altered."
             )
 
+    # ---- what was chosen ---------------------------------------------------------------------
+
+    def _keep_choice(self, choice: VotingChoice) -> None:
+        """Keep what was chosen and how each number of neighbours did at its best threshold."""
+        self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold
+        self.tried_neighbors_ = choice.numbers_of_neighbors
+        self.tried_f1_ = choice.f1.max(axis=1)
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a number of neighbours that was tried, the chosen one marked.
+
+        With the example-F1 at its best threshold. Empty if nothing was to be chosen.
+        """
+        check_is_fitted(self)
+        tried = getattr(self, "tried_neighbors_", np.empty(0, dtype=np.int64))
+        f1 = getattr(self, "tried_f1_", np.empty(0))
+        return pl.DataFrame({"n_neighbors": tried, "f1": f1, "chosen": tried == self.n_neighbors_})
+
     # ---- blocks of points --------------------------------------------------------------------
 
     def _stacked(
         self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
     ) -> sp.csr_array:
         """What `work` makes of each block of points, one below the other, on threads."""
-        return _one_below_the_other(self._in_blocks(X, work))
+        return stacked(self._in_blocks(work, X))
 
-    def _in_blocks(self, X: sp.csr_array, work: Callable[[sp.csr_array], Result]) -> list[Result]:
-        starts = range(0, max(X.shape[0], 1), BLOCK_ROWS)
-        if len(starts) == 1:
-            return [work(X)]
-        found: dict[int, Result] = {}
-        run_threads(
-            lambda first, stop: work(X[first : first + BLOCK_ROWS]), starts, n_jobs=self.n_jobs,
-            done=found.__setitem__,
-        )  # fmt: skip
-        return [found[first] for first in starts]
-
-
-def _one_below_the_other(parts: list[sp.csr_array]) -> sp.csr_array:
-    return parts[0] if len(parts) == 1 else sp.csr_array(sp.vstack(parts, format="csr"))
+    def _in_blocks(self, work: Callable[[sp.csr_array], Result], X: sp.csr_array) -> list[Result]:
+        return in_blocks(work, X, size=BLOCK_ROWS, n_jobs=self.n_jobs)
 
 
 def _is_threshold(value: Any) -> bool:

@@ -1,0 +1,78 @@
+"""What is made of a model's arrays once and kept as long as they are the same.
+
+Such things are not attributes of the model: predicting leaves these alone, and a copy or a saved
+model does without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock, RLock
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+Made = TypeVar("Made")
+
+PLAIN = (str, int, float, type(None))
+"""Kinds of sources that are the same if they are equal; others are if they are one object."""
+
+
+class _Shelf:
+    """What is kept for one owner, by name, each with the sources that it was made of."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.things: dict[str, tuple[tuple[Any, ...], Any]] = {}
+
+
+_SHELVES: WeakKeyDictionary[Any, _Shelf] = WeakKeyDictionary()
+_ADDING = Lock()
+
+
+def kept_for(owner: Any, name: str, sources: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    """What `make` makes, made again only when a source is another one.
+
+    Threads that ask at the same time get the same thing, made once.
+
+    Parameters
+    ----------
+    owner : object
+        For whom it is kept; it goes when the owner goes, and so must not refer to it.
+    name : str
+        Which of the owner's things it is.
+    sources : tuple
+        All that it is made of. Plain values and tuples of them are compared, arrays and other
+        objects have to be the very same.
+    make : callable
+        It must not wait for threads that ask for things of the same owner.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     weights = [1, 2, 3]
+    >>> model = Model()
+    >>> first = kept_for(model, "sum", (model.weights, "fast"), lambda: {sum(model.weights)})
+    >>> kept_for(model, "sum", (model.weights, "fast"), lambda: {sum(model.weights)}) is first
+    True
+    >>> model.weights = [1, 2, 4]
+    >>> kept_for(model, "sum", (model.weights, "fast"), lambda: {sum(model.weights)})
+    {7}
+    """
+    shelf = _SHELVES.get(owner)
+    if shelf is None:
+        with _ADDING:
+            shelf = _SHELVES.setdefault(owner, _Shelf())
+    with shelf.lock:
+        kept = shelf.things.get(name)
+        if kept is None or not _same(kept[0], sources):
+            kept = shelf.things[name] = (sources, make())
+        made: Made = kept[1]
+    return made
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, PLAIN) and isinstance(other, PLAIN):
+        return one == other
+    return one is other
