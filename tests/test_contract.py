@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ import longtail
 from longtail import ranked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.data import RowScaler, make_longtail
+from longtail.engine.workers import Workers
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from longtail.labels import inverse_propensities
 from longtail.store.description import NAME, sealed
@@ -97,7 +97,7 @@ def shared(monkeypatch):
     """How many pieces of work each pool of threads or processes got."""
     for name, size in BLOCKS.items():
         monkeypatch.setattr(f"longtail.{name}", size)
-    pieces, submit = Counter(), ThreadPoolExecutor.submit  # keeps the pools, so that none is two
+    pieces, submit = Counter(), Workers.submit  # keeps the pools, so that none is two
 
     def counted(pool, *words, **more):
         pieces[pool] += 1
@@ -112,7 +112,7 @@ def shared(monkeypatch):
 
             return super().__call__(each())
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", counted)
+    monkeypatch.setattr(Workers, "submit", counted)
     monkeypatch.setattr("longtail.engine.liblinear.Parallel", Counted)
     return pieces
 

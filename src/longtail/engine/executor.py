@@ -7,8 +7,8 @@ which lets Ctrl-C through even while every kernel is busy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 
 from longtail._checks import check_jobs
 from longtail._threads import one_thread
+from longtail.engine.workers import Workers
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+
+AHEAD = 4
+"""Pieces a thread that are under way at a time."""
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -62,27 +66,15 @@ def run_threads(
         Whether to hold BLAS down to one thread meanwhile, which is a setting of the whole process;
         for work that uses none, such as prediction, leave it alone.
     """
-    stop = np.zeros(1, dtype=np.int8)
     threads = thread_count(n_jobs)
     coming = iter(pieces)
-    with (
-        one_thread() if limit_blas else nullcontext(),
-        ThreadPoolExecutor(threads, thread_name_prefix="longtail") as pool,
-    ):
-        under_way: dict[Future[Result], Piece] = {}
-        try:
-            while True:
-                for piece in islice(coming, 4 * threads - len(under_way)):
-                    under_way[pool.submit(work, piece, stop)] = piece
-                if not under_way:
-                    break
-                finished, _ = wait(under_way, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    done(under_way.pop(future), future.result())
-        except BaseException:
-            stop[0] = 1
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with one_thread() if limit_blas else nullcontext(), Workers(threads) as workers:
+        while True:
+            for piece in islice(coming, AHEAD * threads - workers.under_way):
+                workers.submit(piece, partial(work, piece, workers.stop))
+            if not workers.under_way:
+                break
+            done(*workers.next_ended())
 
 
 def in_blocks(

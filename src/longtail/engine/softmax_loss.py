@@ -16,7 +16,6 @@ so neither the cuts nor the order of sums depend on how many threads there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
@@ -29,6 +28,7 @@ from longtail._threads import one_thread
 from longtail.engine._softmax_kernels import cross_terms, curvature_rows, normalise, residuals
 from longtail.engine.executor import thread_count
 from longtail.engine.rounded import Rounded, Rounder
+from longtail.engine.workers import Workers
 
 BLOCK_BYTES = 2**21  # scores of one block: what stays in a cache
 KEPT_BYTES = 10**9  # probabilities of all points that are kept between products
@@ -160,7 +160,7 @@ class SoftmaxLoss:
             self.sharpen()
         self._point: Any = None
         self._threads = min(thread_count(n_jobs), len(self._lanes))
-        self._pool: ThreadPoolExecutor | None = None
+        self._workers: Workers | None = None
         self.spread = np.zeros(k)
 
     @property
@@ -175,12 +175,12 @@ class SoftmaxLoss:
             if self._threads == 1:
                 yield
                 return
-            with ThreadPoolExecutor(self._threads, thread_name_prefix="longtail") as pool:
-                self._pool = pool
+            with Workers(self._threads) as workers:
+                self._workers = workers
                 try:
                     yield
                 finally:
-                    self._pool = None
+                    self._workers = None
 
     @property
     def is_exact(self) -> bool:
@@ -229,9 +229,9 @@ class SoftmaxLoss:
 
     def _each_lane(self, work: Callable[[int], Any]) -> list[Any]:
         lanes = range(len(self._lanes))
-        if self._pool is None:
+        if self._workers is None:
             return [work(lane) for lane in lanes]
-        return list(self._pool.map(work, lanes))
+        return self._workers.map(work, lanes)
 
     def _evaluate_lane(self, shape: tuple[int, ...], lane: int) -> Any:
         value, gradient, spread = 0.0, np.zeros(shape), np.zeros(self.map.n_classes)
