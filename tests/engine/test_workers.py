@@ -89,18 +89,22 @@ def test_an_interrupt_at_any_moment_ends_the_work_and_every_thread():
 def test_tasks_that_wait_are_dropped_after_an_error_and_the_others_are_waited_for():
     began, ended = [], []
 
-    def task():
-        began.append(1)
-        while not workers.stop[0]:
-            time.sleep(0.001)
-        ended.append(1)
+    def failing():
+        def task():
+            began.append(1)
+            while not workers.stop[0]:
+                time.sleep(0.001)
+            ended.append(1)
 
-    with pytest.raises(ZeroDivisionError), Workers(2) as workers:
-        for number in range(10):
-            workers.submit(number, task)
-        while len(began) < 2:
-            time.sleep(0.001)
-        raise ZeroDivisionError
+        with Workers(2) as workers:
+            for number in range(10):
+                workers.submit(number, task)
+            while len(began) < 2:
+                time.sleep(0.001)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
     assert len(began) == len(ended) == 2
 
 
