@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import Parallel
@@ -28,6 +29,7 @@ from longtail.data import RowScaler, make_longtail
 from longtail.engine.workers import Workers
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from longtail.labels import inverse_propensities
+from longtail.metrics import evaluate
 from longtail.store.description import NAME, sealed
 from tests import trainings
 from tests.cli.conftest import call
@@ -187,6 +189,18 @@ class TestContract:
         X, Y = small
         classifier.fit(X, sp.csc_matrix(Y), label_names=NAMES)
         assert classifier.classes_.tolist() == NAMES
+
+    def test_a_table_keeps_its_columns_names_and_is_matched_by_them(self, classifier, small):
+        X, Y = small
+        table = pd.DataFrame(Y, columns=NAMES)
+        classifier.fit(X, table)
+        assert classifier.classes_.tolist() == NAMES
+        assert isinstance(classifier.predict(X), np.ndarray)
+        turned = table[NAMES[::-1]]
+        assert classifier.score(X, turned) == classifier.score(X, Y)
+        top = classifier.predict_topk(X, 3)
+        found = evaluate(turned, Y_score=top, classes=classifier.classes_.tolist())
+        assert dict(found) == dict(evaluate(Y, Y_score=top))
 
     def test_names_of_any_hashable_kind(self, classifier, small):
         X, Y = small

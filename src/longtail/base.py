@@ -33,6 +33,7 @@ from longtail.labels import (
     columns_of,
     decode_labels,
     encode_labels,
+    encode_like,
     inverse_propensities,
 )
 from longtail.stored import StoredEstimator, load
@@ -304,7 +305,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         elif self.label_kind_ == "multiclass":
             right = [a == b for a, b in zip(predicted.tolist(), _plain(y), strict=True)]
         else:
-            true = encode_labels(y).matrix
+            true = encode_like(y, self.classes_.tolist()).matrix
             if true.shape != predicted.shape:
                 raise InputError(
                     f"y has shape {true.shape}, the predictions {predicted.shape}; give y one row "

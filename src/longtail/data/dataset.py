@@ -398,8 +398,7 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
     names = None if names is None else _plain(names)
     if not sp.issparse(Y):
         encoded = encode_labels(Y, label_names=names)
-        has_names = names is not None or encoded.kind in ("names", "multiclass")
-        return _compact(encoded.matrix), encoded.classes if has_names else None
+        return _compact(encoded.matrix), encoded.classes if encoded.named else None
     matrix = _compact(as_csr(Y))
     data = matrix.data
     if matrix.dtype != np.float32 or not (data == 1).all():

@@ -21,7 +21,7 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.joint._chain_kernels import log_joint, search
 from longtail.joint._conditional_classifier import ConditionalClassifier
 from longtail.joint._conditionals import Conditionals, Task, fit_conditionals
-from longtail.labels import encode_labels
+from longtail.labels import encode_like
 
 SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
 WORDS = ("random", "given")
@@ -158,7 +158,7 @@ class ChainClassifier(ConditionalClassifier):
         rows = self._checked(X, reset=False)
         names = self.classes_.tolist()
         if self.label_kind_ in ("dense", "sparse"):
-            given = encode_labels(Y).matrix
+            given = encode_like(Y, names).matrix
         else:
             column = {name: number for number, name in enumerate(names)}
             sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)

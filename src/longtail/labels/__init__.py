@@ -1,16 +1,13 @@
 """What the labels look like: encoding, counts and tail, propensities, graph and clusters."""
 
 from longtail.labels.clusters import LabelClusters, cluster_labels, unrecoverable_loss
+from longtail.labels.columns import columns_of, columns_without, place_columns
 from longtail.labels.encoding import (
     EncodedLabels,
     Kind,
-    columns_of,
-    columns_without,
     decode_labels,
     encode_labels,
-    matrix_to_names,
-    name_array,
-    names_to_matrix,
+    encode_like,
 )
 from longtail.labels.graph import (
     Components,
@@ -20,6 +17,7 @@ from longtail.labels.graph import (
     hubs,
     label_degrees,
 )
+from longtail.labels.names import matrix_to_names, name_array, names_to_matrix
 from longtail.labels.propensity import (
     DEFAULT_CONSTANTS,
     PROPENSITY_CONSTANTS,
@@ -56,6 +54,7 @@ __all__ = [
     "decode_labels",
     "distinct_sets",
     "encode_labels",
+    "encode_like",
     "fit_power_law",
     "hubs",
     "inverse_propensities",
@@ -64,6 +63,7 @@ __all__ = [
     "matrix_to_names",
     "name_array",
     "names_to_matrix",
+    "place_columns",
     "propensities",
     "propensity_constants",
     "tail_statistics",

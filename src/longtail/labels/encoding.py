@@ -10,13 +10,14 @@ dense       2-d array of 0 and 1                        2-d int array
 sparse      scipy sparse matrix of 0 and 1              CSR int array
 names       sequence of collections of names            list of tuples
 ==========  ==========================================  =====================
+
+Tables of pandas and polars are matrices whose columns have names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError
+from longtail.labels.columns import place_columns
+from longtail.labels.names import distinct_names, matrix_to_names, name_array, names_to_matrix
 
 Kind = Literal["multiclass", "dense", "sparse", "names"]
 """The form that labels came in, which is the form that predictions go out in."""
@@ -44,11 +47,14 @@ class EncodedLabels:
         The label names, in the order of the columns.
     kind : str
         The form of the original, see the table at the top of this module.
+    named : bool
+        Whether the names were given; if not, they are the numbers of the columns.
     """
 
     matrix: sp.csr_array
     classes: NDArray[Any]
     kind: Kind
+    named: bool = True
 
 
 def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> EncodedLabels:
@@ -59,8 +65,9 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     Y : array, sparse matrix or sequence of label collections
         See the table at the top of this module.
     label_names : sequence, optional
-        Names of the columns, for the dense and sparse forms; their numbers otherwise. For the
-        other two forms, the names that may occur, in the order wanted.
+        Names of the columns, for the dense and sparse forms; without them, a table's columns are
+        named as it names them, those of a matrix by their numbers. For the other two forms, and
+        for tables whose columns are all among them, the names that may occur, in the order wanted.
 
     Examples
     --------
@@ -68,6 +75,17 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     >>> encoded.classes.tolist(), encoded.matrix.toarray().tolist()
     (['sea', 'sun'], [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     """
+    columns = table_columns(Y)
+    if columns is not None:
+        table = _encode(Y, None)
+        if table.kind in ("dense", "sparse"):
+            return _encode_table(table, columns, label_names)
+        if label_names is None:
+            return table
+    return _encode(Y, label_names)
+
+
+def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
     if hasattr(Y, "__array__") and not hasattr(Y, "__iter__"):
         Y = np.asarray(Y)
     if Y is None or isinstance(Y, str | bytes) or not hasattr(Y, "__iter__"):
@@ -75,15 +93,17 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
             f"Expected array-like (array or non-string sequence), got {Y!r:.40}; give a 1-d array "
             "of classes, a 0/1 matrix or a list of label collections."
         )
+    if len(getattr(Y, "shape", ())) == 2 and hasattr(Y, "sparse"):
+        Y = Y.sparse.to_coo()  # pandas, where all columns are sparse
     if sp.issparse(Y):
         if Y.ndim != 2:
             raise InputError(f"Y is sparse with {Y.ndim} dimension; give a 0/1 matrix.")
-        return EncodedLabels(_checked(as_csr(Y)), _column_names(Y.shape[1], label_names), "sparse")
+        return _encode_matrix(_checked(as_csr(Y)), label_names, "sparse")
     if not isinstance(Y, np.ndarray) and hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()  # pandas and polars
     if isinstance(Y, np.ndarray) and Y.dtype != object:
         return _encode_array(Y, label_names)
-    if isinstance(Y, np.ndarray) and Y.ndim == 2 and all(value in (0, 1) for value in Y.flat):
+    if isinstance(Y, np.ndarray) and Y.ndim == 2 and _is_binary(Y):
         return _encode_array(Y, label_names)
     rows = list(Y)
     if rows and all(_is_collection(row) for row in rows):
@@ -129,143 +149,36 @@ def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> An
     return matrix_to_names(matrix, classes)
 
 
-def names_to_matrix(
-    rows: Iterable[Collection[Hashable]], *, classes: Sequence[Hashable] | None = None
-) -> tuple[sp.csr_array, NDArray[Any]]:
-    """Label collections as a 0/1 matrix and the names of its columns. O(number of labels given).
-
-    Parameters
-    ----------
-    rows : iterable of collections
-        Names of any hashable type; a name given twice in a row counts once.
-    classes : sequence, optional
-        The columns to use. Without it: all names that occur, sorted where they can be compared
-        with each other and in the order of first appearance where not.
+def table_columns(Y: Any) -> list[Any] | None:
+    """The names of a table's columns; None for what is no table, or has plain numbers for names.
 
     Examples
     --------
-    >>> matrix, names = names_to_matrix([{"b"}, {"a", "b"}])
-    >>> names.tolist(), matrix.toarray().tolist()
-    (['a', 'b'], [[0.0, 1.0], [1.0, 1.0]])
+    >>> import polars
+    >>> table_columns(polars.DataFrame({"sea": [1, 0], "sun": [0, 1]}))
+    ['sea', 'sun']
     """
-    known: dict[Any, int] = {}
-    if classes is not None:
-        try:
-            known = {name: column for column, name in enumerate(classes)}
-        except TypeError:
-            raise InputError("A label name is not hashable; use strings or numbers.") from None
-        if len(known) != len(classes):
-            raise InputError("The label names are not distinct; give each column its own name.")
-    indptr = [0]
-    columns: list[int] = []
-    for number, row in enumerate(rows):
-        if isinstance(row, np.ndarray):
-            row = row.tolist()
-        try:
-            if classes is None:
-                columns.extend({known.setdefault(name, len(known)) for name in row})
-            else:
-                columns.extend({known[name] for name in row})
-        except TypeError:
-            raise InputError(
-                f"Row {number} of Y holds a label that is not hashable; use strings or numbers."
-            ) from None
-        except KeyError as error:
-            raise InputError(
-                f"Row {number} of Y holds the label {error.args[0]!r}, which is not among the "
-                "known label names."
-            ) from None
-        indptr.append(len(columns))
-    names = list(known)
-    if any(name != name for name in names):
-        raise InputError("Input y contains NaN as a label; leave it out or give it a name.")
-    ids = np.asarray(columns, dtype=np.int32)
-    if classes is None:
-        try:
-            order = sorted(range(len(names)), key=names.__getitem__)
-        except TypeError:
-            order = list(range(len(names)))
-        position = np.empty(len(names), dtype=np.int32)
-        position[order] = np.arange(len(names), dtype=np.int32)
-        ids = position[ids] if len(ids) else ids
-        names = [names[i] for i in order]
-    matrix = sp.csr_array(
-        (np.ones(len(ids), dtype=np.float32), ids, np.asarray(indptr, dtype=np.int64)),
-        shape=(len(indptr) - 1, len(names)),
-    )
-    matrix.sort_indices()
-    return matrix, name_array(names)
+    if not hasattr(Y, "to_numpy") or len(getattr(Y, "shape", ())) != 2:
+        return None
+    columns = list(getattr(Y, "columns", ()))
+    return None if columns == list(range(len(columns))) else columns
 
 
-def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
-    """The stored labels of every row as a tuple of names, in column order.
+def encode_like(Y: Any, classes: Sequence[Hashable] | None) -> EncodedLabels:
+    """Labels for a model with such classes: as `encode_labels`, but a table is matched by name.
+
+    Its columns come in the order of `classes`, if these have all of them.
 
     Examples
     --------
-    >>> matrix_to_names(sp.csr_array([[0, 1], [1, 1]]), name_array(["a", "b"]))
-    [('b',), ('a', 'b')]
+    >>> import polars
+    >>> table = polars.DataFrame({"sun": [0, 1], "sea": [1, 0]})
+    >>> encode_like(table, ["sea", "sun"]).matrix.toarray().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
-    matrix = sp.csr_array(matrix)
-    names = classes[matrix.indices].tolist()
-    ends = matrix.indptr.tolist()
-    return [tuple(names[a:b]) for a, b in pairwise(ends)]
-
-
-def name_array(names: Sequence[Any]) -> NDArray[Any]:
-    """Names as a 1-d array: of one numpy type where they share one, of objects otherwise.
-
-    Examples
-    --------
-    >>> [name_array(names).dtype.kind for names in (["a", "bc"], [1, 2], [1, "a"])]
-    ['U', 'i', 'O']
-    """
-    if isinstance(names, np.ndarray) and names.ndim == 1:
-        return names
-    kinds = {type(name) for name in names}
-    if kinds <= {str} or kinds <= {int} or kinds <= {float} or kinds <= {bool}:
-        try:
-            array = np.asarray(names)
-            # numpy drops trailing NULs of strings and turns huge integers into objects or floats
-            if array.tolist() == list(names):
-                return array if len(names) else np.asarray(names, dtype=str)
-        except OverflowError:
-            pass
-    return np.fromiter(names, dtype=object, count=len(names))
-
-
-def columns_of(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
-    """The columns of some labels of a model; an unknown one is refused.
-
-    Examples
-    --------
-    >>> columns_of(["sun"], name_array(["sea", "sun"])).tolist()
-    [1]
-    """
-    if isinstance(names, str | bytes) or not hasattr(names, "__iter__"):
-        raise InputError(f"Give a list of label names, such as [{names!r:.60}].")
-    wanted = names.tolist() if isinstance(names, np.ndarray) else names
-    column = {name: number for number, name in enumerate(known.tolist())}
-    try:
-        return np.array([column[name] for name in wanted], dtype=np.int64)
-    except KeyError as error:
-        raise InputError(f"The model knows no label {error.args[0]!r}; see its classes_.") from None
-    except TypeError:
-        raise InputError("A label name is not hashable; give the names of single labels.") from None
-
-
-def columns_without(names: Any, known: NDArray[Any]) -> NDArray[np.int64]:
-    """The columns that stay when some labels of a model are dropped; one at least has to.
-
-    Examples
-    --------
-    >>> columns_without(["sun"], name_array(["sea", "sun", "fog"])).tolist()
-    [0, 2]
-    """
-    stays = np.ones(len(known), dtype=bool)
-    stays[columns_of(names, known)] = False
-    if not stays.any():
-        raise InputError("That would drop every label of the model; keep at least one.")
-    return np.flatnonzero(stays)
+    columns = None if classes is None else table_columns(Y)
+    known = columns is not None and set(columns) <= set(classes or ())
+    return encode_labels(Y, label_names=list(classes or ()) if known else None)
 
 
 def _is_collection(value: Any) -> bool:
@@ -307,7 +220,7 @@ def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -
         if array.dtype.kind not in "buifcO":
             raise InputError(_NOT_A_MATRIX)
         matrix = _checked(sp.csr_array(array) if array.dtype != object else as_csr(array.tolist()))
-        return EncodedLabels(matrix, _column_names(array.shape[1], label_names), "dense")
+        return _encode_matrix(matrix, label_names, "dense")
     if array.ndim != 1:
         raise InputError(
             f"Y has {array.ndim} dimensions; give a 1-d array of classes, a 2-d 0/1 matrix or a "
@@ -345,7 +258,12 @@ def _encode_multiclass(
 
 
 def _is_binary(array: NDArray[Any]) -> bool:
-    return bool(np.isin(array, (0, 1)).all()) if array.dtype != object else False
+    if array.dtype != object:
+        return bool(np.isin(array, (0, 1)).all())
+    try:
+        return all(value in (0, 1) for value in array.flat)
+    except (TypeError, ValueError):  # what pandas puts where a value is missing; arrays
+        return False
 
 
 def _checked(matrix: sp.csr_array) -> sp.csr_array:
@@ -367,17 +285,28 @@ def _checked(matrix: sp.csr_array) -> sp.csr_array:
     return out
 
 
-def _column_names(width: int, names: Sequence[Hashable] | None) -> NDArray[Any]:
+def _encode_table(
+    table: EncodedLabels, columns: list[Any], label_names: Sequence[Hashable] | None
+) -> EncodedLabels:
+    """A matrix whose columns have names: in the order of `label_names` if these have them all."""
+    encoded = _encode_matrix(table.matrix, columns, table.kind)
+    if label_names is None:
+        return encoded
+    places = {name: number for number, name in enumerate(distinct_names(label_names))}
+    if not set(columns) <= set(places):
+        return _encode_matrix(table.matrix, label_names, table.kind)
+    return EncodedLabels(place_columns(encoded, places), name_array(list(places)), table.kind)
+
+
+def _encode_matrix(
+    matrix: sp.csr_array, names: Sequence[Hashable] | None, kind: Kind
+) -> EncodedLabels:
+    """A matrix with the names of its columns, or their numbers."""
+    width = matrix.shape[1]
     if names is None:
-        return np.arange(width)
+        return EncodedLabels(matrix, np.arange(width), kind, named=False)
     if len(names) != width:
         raise InputError(
             f"There are {len(names)} label names for {width} label columns; give one a column."
         )
-    try:
-        distinct = len(set(names))
-    except TypeError:
-        raise InputError("A label name is not hashable; use strings or numbers.") from None
-    if distinct != width:
-        raise InputError("The label names are not distinct; give each column its own name.")
-    return name_array(list(names))
+    return EncodedLabels(matrix, name_array(distinct_names(names)), kind)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
-from longtail.labels import EncodedLabels, encode_labels
+from longtail.labels import EncodedLabels, encode_like, place_columns
 
 _BLOCK = 1 << 20
 """Score entries that are copied for the kernels at a time."""
@@ -43,24 +43,6 @@ def by_name(encoded: EncodedLabels) -> bool:
     return encoded.kind in ("names", "multiclass")
 
 
-def place_columns(encoded: EncodedLabels, position: dict[Any, int]) -> sp.csr_array:
-    """The matrix with its columns moved to the position of their names; new names are appended.
-
-    `position` grows by the names it did not have.
-    """
-    target = np.array(
-        [position.setdefault(name, len(position)) for name in encoded.classes.tolist()],
-        dtype=np.int64,
-    )
-    matrix = encoded.matrix
-    moved = sp.csr_array(
-        (matrix.data, target[matrix.indices], matrix.indptr.copy()),
-        shape=(matrix.shape[0], len(position)),
-    )
-    moved.sort_indices()
-    return moved
-
-
 def _positions(classes: Sequence[Hashable]) -> dict[Any, int]:
     names = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     position = {name: column for column, name in enumerate(names)}
@@ -73,7 +55,7 @@ def align_truth(
     Y_true: Any, width: int, classes: Sequence[Hashable] | None
 ) -> tuple[sp.csr_array, LabelSpace]:
     """Y_true as a 0/1 matrix whose first `width` columns are those of the scores."""
-    encoded = encode_labels(Y_true)
+    encoded = encode_like(Y_true, classes)
     if classes is not None and len(classes) != width:
         raise InputError(
             f"There are {len(classes)} classes for {width} columns of scores; give one name a "
@@ -130,7 +112,7 @@ def align_sets(
     Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None
 ) -> tuple[sp.csr_array, sp.csr_array, bool]:
     """Two label matrices of the same shape, and whether both came as one class a row."""
-    true, pred = encode_labels(Y_true), encode_labels(Y_pred)
+    true, pred = encode_like(Y_true, classes), encode_like(Y_pred, classes)
     if true.matrix.shape[0] != pred.matrix.shape[0]:
         raise InputError(
             f"Y_true has {true.matrix.shape[0]} rows and the prediction has "
@@ -254,7 +236,7 @@ def inverse_by_column(
 
 def training_counts(Y_train: Any, space: LabelSpace, columns: int) -> tuple[NDArray[np.int64], int]:
     """Training points of every column of the truth, and training points in all."""
-    encoded = encode_labels(Y_train)
+    encoded = encode_like(Y_train, space.names)
     n, width = encoded.matrix.shape
     counts = np.bincount(encoded.matrix.indices, minlength=width)
     out = np.zeros(columns, dtype=np.int64)

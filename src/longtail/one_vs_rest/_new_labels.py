@@ -57,7 +57,7 @@ def encode_new_labels(
     if encoded.kind == "multiclass" and kind == "multiclass":
         matrix, names = _unknown_classes(encoded, names, known)
     elif encoded.kind in ("dense", "sparse"):
-        matrix, names = encoded.matrix, _column_names(encoded, names, known, kind)
+        matrix, names = encoded.matrix, _column_names(encoded, known, kind)
     elif encoded.kind == kind == "names":
         matrix, names = encoded.matrix, encoded.classes.tolist()
     else:
@@ -118,12 +118,10 @@ def _unknown_classes(
     return sp.csr_array(wide[:, [column.get(name, width) for name in names]]), names
 
 
-def _column_names(
-    encoded: EncodedLabels, names: list[Any] | None, known: NDArray[Any], kind: str
-) -> list[Any]:
+def _column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> list[Any]:
     """Names of the columns of a matrix: as given, or the next numbers where numbers are names."""
-    if names is not None:
-        return encoded.classes.tolist()
+    if encoded.named:
+        return list(encoded.classes.tolist())
     first, width = len(known), encoded.matrix.shape[1]
     if kind in ("dense", "sparse") and known.tolist() == list(range(first)):
         return list(range(first, first + width))

@@ -171,7 +171,7 @@ def encode_new_classes(
     names = encoded.classes.tolist()
     if not names:
         raise InputError("There is no new class; give at least one class to add.")
-    if encoded.kind in ("dense", "sparse") and label_names is None:
+    if not encoded.named:
         if known.tolist() != list(range(len(known))):
             raise InputError(
                 f"The new classes are {len(names)} columns without names, but those of the model "

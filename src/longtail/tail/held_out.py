@@ -19,9 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._checks import check_count
 from longtail._run import Progress, progress_bar
-from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
-from longtail.labels import EncodedLabels, encode_labels, inverse_propensities
+from longtail.labels import encode_labels, encode_like, inverse_propensities, place_columns
 from longtail.labels.propensity import Constants
 
 
@@ -185,7 +184,7 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
     """
     check_is_fitted(model)
     check_count(depth=depth)
-    truth = _in_columns_of(encode_labels(list(Y) if hasattr(Y, "__next__") else Y), model.classes_)
+    truth = _in_columns_of(list(Y) if hasattr(Y, "__next__") else Y, model.classes_)
     scores = model.predict_topk(X, depth)
     if scores.shape[0] != truth.shape[0]:
         raise InputError(
@@ -205,27 +204,17 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
     )
 
 
-def _in_columns_of(labels: EncodedLabels, classes: NDArray[Any]) -> sp.csr_array:
+def _in_columns_of(Y: Any, classes: NDArray[Any]) -> sp.csr_array:
     """The label matrix with the columns of the model, and after them one for each new name."""
-    if labels.kind in ("sparse", "dense"):
-        if labels.matrix.shape[1] != len(classes):
-            raise InputError(
-                f"Y has {labels.matrix.shape[1]} label columns, the model {len(classes)}; give "
-                "both the same columns, or Y as names."
-            )
-        return labels.matrix
-    position = {name: column for column, name in enumerate(classes.tolist())}
-    columns = np.array(
-        [position.setdefault(name, len(position)) for name in labels.classes.tolist()],
-        dtype=np.int64,
-    )
-    matrix = labels.matrix
-    return as_csr(
-        sp.csr_array(
-            (matrix.data, columns[matrix.indices], matrix.indptr),
-            shape=(matrix.shape[0], len(position)),
+    labels = encode_like(Y, classes.tolist())
+    if labels.kind in ("names", "multiclass"):
+        return place_columns(labels, {name: place for place, name in enumerate(classes.tolist())})
+    if labels.matrix.shape[1] != len(classes):
+        raise InputError(
+            f"Y has {labels.matrix.shape[1]} label columns, the model {len(classes)}; give both "
+            "the same columns, or Y as names."
         )
-    )
+    return labels.matrix
 
 
 def _in_fold(bar: Progress, number: int, folds: int) -> Progress:

@@ -1,0 +1,136 @@
+"""Label names: collections of them as a 0/1 matrix and back, and as an array that alters none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import InputError
+
+
+def names_to_matrix(
+    rows: Iterable[Collection[Hashable]], *, classes: Sequence[Hashable] | None = None
+) -> tuple[sp.csr_array, NDArray[Any]]:
+    """Label collections as a 0/1 matrix and the names of its columns. O(number of labels given).
+
+    Parameters
+    ----------
+    rows : iterable of collections
+        Names of any hashable type; a name given twice in a row counts once.
+    classes : sequence, optional
+        The columns to use. Without it: all names that occur, sorted where they can be compared
+        with each other and in the order of first appearance where not.
+
+    Examples
+    --------
+    >>> matrix, names = names_to_matrix([{"b"}, {"a", "b"}])
+    >>> names.tolist(), matrix.toarray().tolist()
+    (['a', 'b'], [[0.0, 1.0], [1.0, 1.0]])
+    """
+    known: dict[Any, int] = {}
+    if classes is not None:
+        known = {name: column for column, name in enumerate(distinct_names(classes))}
+    indptr = [0]
+    columns: list[int] = []
+    for number, row in enumerate(rows):
+        if isinstance(row, np.ndarray):
+            row = row.tolist()
+        try:
+            if classes is None:
+                columns.extend({known.setdefault(name, len(known)) for name in row})
+            else:
+                columns.extend({known[name] for name in row})
+        except TypeError:
+            raise InputError(
+                f"Row {number} of Y holds a label that is not hashable; use strings or numbers."
+            ) from None
+        except KeyError as error:
+            raise InputError(
+                f"Row {number} of Y holds the label {error.args[0]!r}, which is not among the "
+                "known label names."
+            ) from None
+        indptr.append(len(columns))
+    names = list(known)
+    if any(map(_is_missing, names)):
+        raise InputError("Input y contains NaN as a label; leave it out or give it a name.")
+    ids = np.asarray(columns, dtype=np.int32)
+    if classes is None:
+        try:
+            order = sorted(range(len(names)), key=names.__getitem__)
+        except TypeError:
+            order = list(range(len(names)))
+        position = np.empty(len(names), dtype=np.int32)
+        position[order] = np.arange(len(names), dtype=np.int32)
+        ids = position[ids] if len(ids) else ids
+        names = [names[i] for i in order]
+    matrix = sp.csr_array(
+        (np.ones(len(ids), dtype=np.float32), ids, np.asarray(indptr, dtype=np.int64)),
+        shape=(len(indptr) - 1, len(names)),
+    )
+    matrix.sort_indices()
+    return matrix, name_array(names)
+
+
+def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """The stored labels of every row as a tuple of names, in column order.
+
+    Examples
+    --------
+    >>> matrix_to_names(sp.csr_array([[0, 1], [1, 1]]), name_array(["a", "b"]))
+    [('b',), ('a', 'b')]
+    """
+    matrix = sp.csr_array(matrix)
+    names = classes[matrix.indices].tolist()
+    ends = matrix.indptr.tolist()
+    return [tuple(names[a:b]) for a, b in pairwise(ends)]
+
+
+def name_array(names: Sequence[Any]) -> NDArray[Any]:
+    """Names as a 1-d array: of one numpy type where they share one, of objects otherwise.
+
+    Examples
+    --------
+    >>> [name_array(names).dtype.kind for names in (["a", "bc"], [1, 2], [1, "a"])]
+    ['U', 'i', 'O']
+    """
+    if isinstance(names, np.ndarray) and names.ndim == 1:
+        return names
+    kinds = {type(name) for name in names}
+    if kinds <= {str} or kinds <= {int} or kinds <= {float} or kinds <= {bool}:
+        try:
+            array = np.asarray(names)
+            # numpy drops trailing NULs of strings and turns huge integers into objects or floats
+            if array.tolist() == list(names):
+                return array if len(names) else np.asarray(names, dtype=str)
+        except OverflowError:
+            pass
+    return np.fromiter(names, dtype=object, count=len(names))
+
+
+def distinct_names(names: Sequence[Hashable]) -> list[Hashable]:
+    """Label names as a list, refused if two are the same.
+
+    Examples
+    --------
+    >>> distinct_names(("sea", "sun"))
+    ['sea', 'sun']
+    """
+    try:
+        distinct = len(set(names))
+    except TypeError:
+        raise InputError("A label name is not hashable; use strings or numbers.") from None
+    if distinct != len(names):
+        raise InputError("The label names are not distinct; give each column its own name.")
+    return list(names)
+
+
+def _is_missing(name: Any) -> bool:
+    try:
+        return bool(name != name)
+    except TypeError:  # pandas' word for it
+        return True
