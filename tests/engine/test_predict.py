@@ -100,6 +100,14 @@ def test_threshold_equals_loops(problem, threshold):
         assert found.data[row].tolist() == scores[i, labels].tolist()
 
 
+@settings(max_examples=100, deadline=None)
+@given(problem=problems(), n_jobs=st.sampled_from([None, 2]))
+def test_all_scores_equal_loops(problem, n_jobs):
+    X, weights, bias, _ = problem
+    found = LinearIndex(weights, bias=bias).all_scores(X, n_jobs=n_jobs)
+    assert np.array_equal(found, looped_scores(X, weights, bias))
+
+
 @settings(max_examples=60, deadline=None)
 @given(problem=problems(), k=st.integers(1, 12))
 def test_labels_that_never_win_change_nothing(problem, k):

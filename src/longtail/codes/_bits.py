@@ -94,7 +94,10 @@ class BitClassifier(ExtremeClassifier):
         n_bits, of_label = self._planned(Y)
         n_bits = max(1, min(n_bits, math.ceil(Y.shape[1] * of_label)))
         positives = np.full(n_bits, min(Y.nnz * of_label / n_bits, X.shape[0] / 2))
-        need = linear_estimate(X, positives, loss="logistic", prune=self.prune, n_jobs=self.n_jobs)
+        need = linear_estimate(
+            X, positives, loss="logistic", prune=self.prune, strength=1.0 / self.C,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
         targets = 24.0 * Y.nnz * of_label + 16.0 * Y.shape[1] * of_label
         return need.plus(targets + matrix_bytes(Y))
 
@@ -202,7 +205,4 @@ class BitClassifier(ExtremeClassifier):
         size = max(1, BLOCK_BYTES // (8 * max(width, at_least)))
         index = index_for(self, self.weights_)
         for first in range(0, X.shape[0], size):
-            block = X[first : first + size]
-            yield index.scores_above(block, -np.inf, n_jobs=self.n_jobs).data.reshape(
-                block.shape[0], width
-            )
+            yield index.all_scores(X[first : first + size], n_jobs=self.n_jobs)

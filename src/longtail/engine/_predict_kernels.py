@@ -323,3 +323,11 @@ def above_rows(
         size = end
         out_ends[i - first_row + 1] = size
     return stop
+
+
+@kernel
+def all_rows(indptr, indices, data, start, stop, w_indptr, w_indices, w_data, biases, out):
+    """The scores of all labels for rows start..stop. O(labels + weights met) a row."""
+    for i in range(start, stop):
+        out[i] = biases
+        _add(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, out[i])

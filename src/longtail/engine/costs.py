@@ -25,13 +25,17 @@ from longtail.estimates import WORKSPACE, Estimate, matrix_bytes
 
 STORED = 8  # bytes of a stored weight: its value and its feature
 SOFTMAX_ARRAYS = 12  # of the size of the weights, that training a softmax holds at once
-GRID = 64  # numbers of points for which features are counted; between them it is interpolated
+GRID = 64  # sizes of labels for which features are counted; between them it is interpolated
 
-SUPPORT = {"squared_hinge": (4.0, 3.0), "logistic": (5.0, 16.0)}
-"""Points that the weights of a label rest on, once small ones are dropped: so many for each of its
-own points, and so many more."""
+PULL = {"squared_hinge": (3.0, 0.62), "logistic": (7.4, 0.65)}
+"""What all points without a label together pull at its weights: so much, which holds the bias down,
+and so much for each of its points, times C. A feature gets its share by the values it has; where
+that is less than what is pruned, and none of the label's own points has it, it gets no weight."""
+OWN = {"squared_hinge": 1.0, "logistic": 0.0}
+"""Whether its own points count on top of that."""
 UNPRUNED = (8.0, 200.0)
-"""The same where every weight is kept."""
+"""Points that the weights of a label rest on where all are kept: so many for each of its own
+points, and so many more."""
 CHOSEN = (5.0, 15.0)
 """Weights that an l1 penalty leaves: so many, and so many times the root of the label's points."""
 
@@ -48,25 +52,33 @@ NEWTON = 8  # steps of a direct solution
 SWEEP = 3e-9  # seconds of liblinear for a stored value
 
 
-def features_met(X: sp.csr_array, n_points: Any) -> NDArray[np.float64]:
-    """How many features so many points, drawn at random, have between them. O(nnz + D).
+def features_met(X: sp.csr_array, n_points: Any, least: Any = np.inf) -> NDArray[np.float64]:
+    """How many features so many points, drawn at random, have between them.
+
+    O(nnz + D), and for each of `n_points` O(distinct numbers of points of a feature).
+
+    Those whose values add up to at least `least`, which is one number for each of `n_points`, are
+    counted whether a point has them or not.
 
     Examples
     --------
     >>> X = sp.csr_array(np.eye(4))
     >>> features_met(X, [1, 4]).round(2).tolist()
     [1.0, 2.73]
+    >>> features_met(X, [1, 1], [0.5, 2.0]).round(2).tolist()
+    [4.0, 1.0]
     """
     wanted = np.asarray(n_points, dtype=np.float64)
     counts = np.bincount(X.indices, minlength=1)
-    values, times = np.unique(counts[counts > 0], return_counts=True)
+    values, group, times = np.unique(counts[counts > 0], return_inverse=True, return_counts=True)
     if not len(values) or not wanted.size:
         return np.zeros(wanted.shape)
-    with np.errstate(divide="ignore"):
-        missed = np.log1p(-np.minimum(values / X.shape[0], 1.0))
-    grid = np.geomspace(1.0, max(float(wanted.max()), 2.0), GRID)
-    met = np.array([float(times @ -np.expm1(s * missed)) for s in grid])
-    return np.interp(wanted, grid, met)
+    each = np.bincount(X.indices, weights=np.abs(X.data), minlength=1)[counts > 0]
+    sums = np.bincount(group.ravel(), weights=each) / times  # features of so many points, together
+    missed = np.log1p(-np.minimum(values / X.shape[0], 1.0 - 1e-12))
+    asked = zip(*(part.ravel() for part in np.broadcast_arrays(wanted, least)), strict=True)
+    met = [float(times @ np.where(sums >= most, 1.0, -np.expm1(s * missed))) for s, most in asked]
+    return np.reshape(met, wanted.shape)
 
 
 def used_features(X: sp.csr_array) -> int:
@@ -75,18 +87,35 @@ def used_features(X: sp.csr_array) -> int:
 
 
 def weights_kept(
-    X: sp.csr_array, counts: NDArray[Any], *, loss: str, penalty: str, prune: float
+    X: sp.csr_array,
+    counts: NDArray[Any],
+    *,
+    loss: str,
+    penalty: str,
+    prune: float,
+    strength: float = 1.0,
 ) -> NDArray[np.float64]:
-    """About how many weights the problem of a label with so many points keeps, bias included."""
+    """About how many weights the problem of a label with so many points keeps, bias included.
+
+    What C, here 1/strength, does to it is reckoned only where small weights are dropped.
+    """
     points = np.asarray(counts, dtype=np.float64)
     if penalty == "l1":
         kept = CHOSEN[0] + CHOSEN[1] * np.sqrt(points)
         return np.where(points > 0, np.minimum(kept, used_features(X)), 0.0) + 1.0
     if loss == "logistic" and prune == 0:  # every point has a part in every weight
         return np.where(points > 0, float(used_features(X)), 0.0) + 1.0
-    each, more = SUPPORT[loss] if prune > 0 else UNPRUNED
-    resting = np.minimum(each * points + more, X.shape[0])
-    return np.where(points > 0, features_met(X, resting), 0.0) + 1.0
+    n, sizes = X.shape[0], np.unique(points) if len(points) else np.zeros(1)
+    if len(sizes) > GRID:
+        sizes = np.geomspace(max(sizes[0], 0.5), sizes[-1], GRID)
+    if prune == 0:
+        each, more = UNPRUNED
+        kept = features_met(X, np.minimum(each * sizes + more, n))
+    else:
+        bias, each = PULL[loss]
+        least = prune * n / (bias + each * sizes / strength)
+        kept = features_met(X, np.minimum(OWN[loss] * sizes, n), least)
+    return np.where(points > 0, np.interp(points, sizes, kept), 0.0) + 1.0
 
 
 def linear_estimate(
@@ -96,6 +125,7 @@ def linear_estimate(
     loss: str,
     penalty: str = "l2",
     prune: float = 0.0,
+    strength: float = 1.0,
     solver: str | None = None,
     n_jobs: int | None = None,
 ) -> Estimate:
@@ -115,7 +145,9 @@ def linear_estimate(
         few = "direct" in known and few_and_dense(n, n_features, X.nnz)
         solver = "direct" if few else next(iter(known))
     trained = int(np.count_nonzero(counts))
-    stored = float(weights_kept(X, counts, loss=loss, penalty=penalty, prune=prune).sum())
+    stored = float(
+        weights_kept(X, counts, loss=loss, penalty=penalty, prune=prune, strength=strength).sum()
+    )
     # what all problems share
     shared = 8.0 * (n + 1) + 16.0 * float(np.sum(counts)) + 60.0 * len(counts)
     if solver == "direct":

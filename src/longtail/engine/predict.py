@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from longtail._kept import kept_for
 from longtail._numba import read_only
 from longtail._sparse import as_csr
-from longtail.engine._predict_kernels import above_rows, topk_rows
+from longtail.engine._predict_kernels import above_rows, all_rows, topk_rows
 from longtail.engine.executor import run_threads, thread_count
 from longtail.errors import InputError, ParameterError
 from longtail.labels import TailRanking
@@ -164,6 +164,18 @@ class LinearIndex:
         if n_labels:
             _run(work, n, n_jobs, largest=CHUNK)
         return _joined([parts[first] for first in sorted(parts)], (n, n_labels))
+
+    def all_scores(self, X: sp.csr_array, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """The scores of all labels as an array (n, L): for a block of points, not for all."""
+        out = np.empty((X.shape[0], self.weights.shape[1]))
+        points = self._points(X)
+
+        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
+            if not stop[0]:
+                all_rows(*points, *span, *self._model, out)
+
+        _run(work, X.shape[0], n_jobs)
+        return out
 
     # ---- what is kept -------------------------------------------------------------------------
 

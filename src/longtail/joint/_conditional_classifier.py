@@ -18,7 +18,7 @@ from longtail.estimates import Estimate, refuse_beyond
 from longtail.joint._conditionals import conditional_estimate
 from longtail.marginal import MarginalClassifier
 
-BLOCK_BYTES = 2**22  # bound on the log-odds of a block of points
+BLOCK_BYTES = 2**21  # bound on the log-odds of a block of points
 MOST_ROWS = 256  # points of a block, so that threads have something to share
 
 
@@ -100,7 +100,7 @@ class ConditionalClassifier(MarginalClassifier):
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         return conditional_estimate(
-            X, Y, prune=self.prune, n_jobs=self.n_jobs, **self._regressions()
+            X, Y, C=self.C, prune=self.prune, n_jobs=self.n_jobs, **self._regressions()
         )
 
     def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
@@ -124,8 +124,7 @@ class ConditionalClassifier(MarginalClassifier):
 
     def _odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Log-odds of all regressions by the features alone, of a block of points."""
-        scores = index_for(self, self.weights_).scores_above(X, -np.inf)
-        return scores.data.reshape(-1, self.weights_.shape[1])
+        return index_for(self, self.weights_).all_scores(X)
 
     def _explain(
         self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]

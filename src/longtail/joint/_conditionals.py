@@ -60,6 +60,7 @@ def conditional_estimate(
     X: sp.csr_array,
     Y: sp.csr_array,
     *,
+    C: float,
     prune: float,
     n_chains: int = 1,
     share: float = 0.5,
@@ -71,15 +72,15 @@ def conditional_estimate(
     """
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     n, seen = X.shape[0], share * float(np.count_nonzero(counts))
-    one = linear_estimate(X, counts[:1], loss="logistic", prune=prune)
-    kept, others = (  # a label is a feature among others: the points that are rested on have it
-        float(weights_kept(part, counts, loss="logistic", penalty="l2", prune=prune).sum())
-        for part in (X, Y)
+    solved: dict[str, Any] = {"loss": "logistic", "prune": prune, "strength": 1.0 / C}
+    one = linear_estimate(X, counts[:1], **solved)
+    kept, others = (  # a label is a feature among others
+        float(weights_kept(part, counts, penalty="l2", **solved).sum()) for part in (X, Y)
     )
     stored = STORED * (kept + share * others) * n_chains
     threads = thread_count(n_jobs)
     working = 8.0 * matrix_bytes(X, Y) + one.peak_bytes
-    seconds = linear_estimate(X, counts, loss="logistic", prune=prune).seconds * n_chains
+    seconds = linear_estimate(X, counts, **solved).seconds * n_chains
     wider = max(1.5, 1 + share * Y.nnz / max(X.nnz, 1))
     if few_and_dense(n, X.shape[1], X.nnz):
         wider = (1 + seen / X.shape[1]) ** 2

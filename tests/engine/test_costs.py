@@ -1,0 +1,57 @@
+"""What is reckoned beforehand beside what comes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from longtail.data import TextFeatures, load_api_docs
+from longtail.engine import fit_linear
+from longtail.engine.costs import features_met, weights_kept
+from longtail.labels import encode_labels
+
+
+@pytest.fixture(scope="module", params=["texts", "openings"])
+def sample(request):
+    """Texts of a hundred words or of six, and forty labels of all sizes."""
+    data = load_api_docs()
+    texts = data.texts
+    if request.param == "openings":
+        texts = [" ".join(text.split()[:6]) for text in texts]
+    Y = sp.csc_array(encode_labels(data.Y).matrix)
+    counts = np.diff(Y.indptr)
+    order = np.argsort(counts)
+    chosen = order[np.linspace(np.argmax(counts[order] > 0), len(order) - 1, 40).astype(int)]
+    return TextFeatures().fit_transform(texts), sp.csr_array(Y[:, chosen])
+
+
+@pytest.mark.parametrize(
+    ("loss", "C"),
+    [("logistic", 0.1), ("logistic", 1.0), ("logistic", 10.0), ("squared_hinge", 1.0)],
+)
+def test_weights_that_are_kept_are_foreseen_within_a_factor_of_two(sample, loss, C):
+    X, Y = sample
+    fit = fit_linear(X, Y, loss=loss, strength=1 / C, prune=0.01, n_jobs=2)
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    said = weights_kept(X, counts, loss=loss, penalty="l2", prune=0.01, strength=1 / C)
+    assert 0.5 < said.sum() / fit.weights.nnz < 2
+
+
+def test_between_the_sizes_of_labels_that_are_looked_at_it_is_interpolated(sample):
+    X, _ = sample
+    counts = np.arange(1, 500)
+    for prune in (0.0, 0.01):
+        settings = {"loss": "squared_hinge", "penalty": "l2", "prune": prune}
+        many = weights_kept(X, counts, **settings)
+        few = weights_kept(X, counts[::50], **settings)
+        assert np.allclose(many[::50], few, rtol=0.05)
+    assert weights_kept(X, np.array([], dtype=int), **settings).shape == (0,)
+    assert weights_kept(X, np.array([0]), **settings).tolist() == [1.0]
+
+
+def test_features_met_are_those_of_points_drawn():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 60), density=0.02, rng=rng, format="csr")
+    drawn = [len(np.unique(X[rng.choice(400, 30, replace=True)].indices)) for _ in range(300)]
+    assert abs(features_met(X, 30) - np.mean(drawn)) < 1
