@@ -1,7 +1,8 @@
 """How every kernel of the house is compiled: no GIL, cached on disk, plain IEEE arithmetic.
 
 `fastmath` stays off on purpose: without it LLVM neither reorders nor fuses operations, so a result
-does not depend on how wide a loop was vectorised, nor on how the work was cut into blocks.
+does not depend on how wide a loop was vectorised, nor on how the work was cut into blocks. One
+kernel fuses products and sums, because it stands in for one of torch's that does.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 
 kernel = numba.njit(nogil=True, cache=True, error_model="numpy")
 """Decorator of every kernel: arrays in, arrays out, callable from threads."""
+
+fused_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+"""The same with a·b + c rounded once, where the processor can, and nothing else changed."""
 
 unsigned = np.uint64
 """Type of subscripts in hot loops: numba spares the test for negative ones, and LLVM vectorises.

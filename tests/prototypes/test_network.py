@@ -35,6 +35,28 @@ def test_the_kernel_equals_torch(hidden, share):
     assert np.allclose(frozen.values(X.astype(np.float32)), wanted, atol=1e-5)
 
 
+def test_the_gradient_is_that_of_torch_however_many_batches_came_before():
+    X = rows(n=300, d=400, share=0.02)
+    torch.manual_seed(0)
+    encoder = SparseEncoder(X, 24, 8, "cpu")
+    first, shift, second, bias = encoder.parameters()
+    for start in (0, 60, 120, 120):
+        batch = X[start : start + 60]
+        out = encoder(batch)
+        out.square().mean().backward()
+        found = [weight.grad.numpy().copy() for weight in encoder.parameters()]
+        for weight in encoder.parameters():
+            weight.grad = None
+        dense = torch.from_numpy(batch.toarray().astype(np.float32))
+        (torch.relu(dense @ first + shift) @ second + bias).square().mean().backward()
+        for weight, slopes in zip(encoder.parameters(), found, strict=True):
+            assert np.allclose(slopes, weight.grad.numpy(), rtol=1e-4, atol=1e-7)
+            weight.grad = None
+        unmet = np.setdiff1d(np.arange(400), batch.indices)
+        assert len(unmet)
+        assert not found[0][unmet].any()
+
+
 def test_a_point_has_one_code_in_any_company():
     X = rows(n=70)
     torch.manual_seed(1)

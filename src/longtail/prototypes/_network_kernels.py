@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail._numba import kernel, unsigned
+from longtail._numba import fused_kernel, kernel, unsigned
 
 
 @kernel
@@ -57,3 +57,26 @@ def encode_rows(indptr, indices, data, first, last, tiles, shifts, second, bias,
                 places[n_above] = unsigned(t) * units + u
                 n_above += unsigned(hidden[u] > np.float32(0.0))
             add_rows(places, above, 0, n_above, second, out[i])
+
+
+@kernel
+def clear_features(features, out):
+    """Set the rows of these features, which are sorted, to zero. O(distinct features · columns)."""
+    for p in range(features.shape[0]):
+        if p == 0 or features[p] != features[p - 1]:
+            out[features[p]] = np.float32(0.0)
+
+
+@fused_kernel
+def add_to_features(features, order, points, values, slopes, out):
+    """Add to the row of each stored value's feature the value times the slopes of its point.
+
+    `features` are sorted, `order` says which stored value each is of; `points` and `values` are by
+    stored value. Rows of features that are named must be zero. O(nnz · columns).
+    """
+    columns = unsigned(slopes.shape[1])
+    for p in range(features.shape[0]):
+        stored = unsigned(order[p])
+        value, point, feature = values[stored], unsigned(points[stored]), unsigned(features[p])
+        for u in range(columns):
+            out[feature, u] += value * slopes[point, u]

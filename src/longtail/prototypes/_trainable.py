@@ -7,6 +7,7 @@ torch is imported when one is made, never before.
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
+from longtail.prototypes._network_kernels import add_to_features, clear_features
 from longtail.prototypes._settings import Decoder, Units
 from longtail.prototypes.network import Encoder, OwnEncoder, import_torch
 
@@ -32,6 +34,10 @@ class SparseEncoder:
     they learn soon outweighs what they began with; the second layer's weights have variance
     1 / hidden. Units that are training points begin as large as a row, with the second layer for
     `solve` to find.
+
+    A mini-batch has few of the features, so on a processor the gradient of the first layer stays in
+    one place and only the rows of these are written: torch would fill new memory as large as the
+    layer at every step, which takes longer than all the rest. The sums are torch's, to the bit.
     """
 
     def __init__(
@@ -49,6 +55,8 @@ class SparseEncoder:
         second = torch.randn(hidden, n_bits) / np.sqrt(hidden)
         weights = [first, shift, second, torch.zeros(n_bits)]
         self._weights = [w.to(device=device, dtype=torch.float32).requires_grad_() for w in weights]
+        self._slopes: Any = None  # the gradient of the first layer
+        self._sloping = np.empty(0, dtype=np.int64)  # features whose rows are not zero there
 
     def __call__(self, X: sp.csr_array) -> Any:
         _, _, second, bias = self._weights
@@ -57,19 +65,42 @@ class SparseEncoder:
     def _hidden(self, X: sp.csr_array) -> Any:
         torch = import_torch()
         first, shift, _, _ = self._weights
-        values = torch.from_numpy(X.data.astype(np.float32)).to(self._device)
         if self._dense:
             rows = torch.from_numpy(np.asarray(X.toarray(), dtype=np.float32)).to(self._device)
-            hidden = rows @ first
-        else:
+            return torch.relu(rows @ first + shift)
+        features = torch.from_numpy(X.indices.astype(np.int64))
+        values = torch.from_numpy(X.data.astype(np.float32))
+        ours = first.device.type == "cpu" and torch.is_grad_enabled()
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not ours):
             hidden = torch.nn.functional.embedding_bag(
-                torch.from_numpy(X.indices.astype(np.int64)).to(self._device),
+                features.to(self._device),
                 first,
                 torch.from_numpy(X.indptr[:-1].astype(np.int64)).to(self._device),
                 mode="sum",
-                per_sample_weights=values,
+                per_sample_weights=values.to(self._device),
             )
+        if ours:
+            points = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+            hidden.requires_grad_()
+            hidden.register_hook(partial(self._slope, features, points, values.numpy()))
         return torch.relu(hidden + shift)
+
+    def _slope(
+        self, features: Any, points: NDArray[Any], values: NDArray[np.float32], slopes: Any
+    ) -> None:
+        """Set the gradient of the first layer, given that of the sums it makes of a mini-batch."""
+        torch = import_torch()
+        first = self._weights[0]
+        if self._slopes is None:
+            self._slopes = torch.zeros_like(first, requires_grad=False)
+        in_order, order = torch.sort(features)
+        out = self._slopes.numpy()
+        clear_features(self._sloping, out)
+        self._sloping = in_order.numpy()
+        add_to_features(
+            self._sloping, order.numpy(), points, values, slopes.contiguous().numpy(), out
+        )
+        first.grad = self._slopes
 
     def solve(self, X: sp.csr_array, wanted: NDArray[np.int8]) -> None:
         """Solve the second layer: given the hidden units, its best weights are least squares.

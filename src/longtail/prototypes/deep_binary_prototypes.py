@@ -46,8 +46,6 @@ from longtail.voting import Neighbours, VotingClassifier
 SETTLED_ROWS = 2048  # whose hidden units are there at a time in the end
 NETWORK = 4e-11  # seconds of a multiplication of the networks
 STEP = 12.0  # of these that a weight takes when it is moved
-FRESH_STEP = 60.0  # and where its gradient is in new memory at every step
-REUSED = 2**25  # bytes of an array up to which the allocator gives the same memory again
 CLOSEST = 3  # training points remembered for each prototype
 
 
@@ -308,8 +306,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         batches = self.steps or steps_of(n, self.batch_size)
         steps = batches * min(self.batch_size, n)
         looks = 6.0 * steps * (X.nnz / n + self.n_bits) + 2.0 * (X.nnz + n * self.n_bits)
-        moved = STEP if 4 * hidden * n_features <= REUSED else FRESH_STEP
-        moments = moved * batches * (n_features + self.n_bits)
+        moments = STEP * batches * (n_features + self.n_bits)
         decoding = 30.0 * m * decoder_weights(n_labels, hidden, self.n_bits, kind)
         seconds = self.max_rounds * NETWORK * (hidden * (looks + moments) + decoding)
         return Estimate(
