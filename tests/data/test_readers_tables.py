@@ -94,6 +94,16 @@ def test_label_strings(tmp_path: Path, cells: list, separator: str | None, wante
     assert read_parquet(tmp_path / "a.parquet", label_separator=separator).label_sets() == wanted
 
 
+def test_lists_in_some_rows_and_names_in_others_are_refused(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text('text,labels\none,sea\ntwo,"[""sun"", ""fog""]"\n')
+    with pytest.raises(DataError, match=r"line 3: 'labels' is a list in JSON, but not so in every"):
+        read_csv(file)
+    assert read_csv(file, label_separator=";").label_sets()[0] == ("sea",)
+    file.write_text("text,labels\none,sea\ntwo,[draft];sun\n")  # a name of that look
+    assert read_csv(file).label_sets() == [("sea",), ("[draft]", "sun")]
+
+
 def test_label_strings_with_two_separators_ask(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", 'text,labels\na,x;y\nb,"x, z"\n')
     with pytest.raises(DataError, match=r"line 3: 'labels' holds ';' and ','.*label_separator"):

@@ -160,6 +160,7 @@ class TableRows:
         strings = [cell for cell in self.cells if isinstance(cell, str) and cell.strip()]
         if strings and all(cell.strip()[0] == "[" and cell.strip()[-1] == "]" for cell in strings):
             return self._json_list
+        self._refuse_some_lists()
         found = [mark for mark in _SEPARATORS if any(mark in cell for cell in strings)]
         if len(found) > 1:
             marks = " and ".join(repr(mark) for mark in found)
@@ -176,6 +177,17 @@ class TableRows:
             )
         only = found[0] if found else ""
         return lambda place, cell: _separated(cell, only)
+
+    def _refuse_some_lists(self) -> None:
+        """Refuse lists in JSON in some cells and plain names in others."""
+        for place, cell in zip(self.places, self.cells, strict=True):
+            if isinstance(cell, str) and _is_json_list(cell):
+                raise self.place(
+                    self.path,
+                    place,
+                    f"{self.options.labels_column!r} is a list in JSON, but not so in every row; "
+                    "write all rows alike, or say with label_separator what stands between labels",
+                )
 
     def _json_list(self, place: int, cell: str) -> list[Any]:
         if not cell.strip():
@@ -268,6 +280,15 @@ def missing_column(path: Path, name: str, columns: Sequence[str], line: int | No
         path=path,
         line=line,
     )
+
+
+def _is_json_list(cell: str) -> bool:
+    if not cell.lstrip().startswith("["):
+        return False
+    try:
+        return isinstance(json.loads(cell), list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _separated(cell: str, separator: str) -> list[Any]:
