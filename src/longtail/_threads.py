@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -11,11 +12,13 @@ from threadpoolctl import ThreadpoolController
 _found: tuple[int, ThreadpoolController] | None = None
 
 
-def one_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_thread() -> Iterator[None]:
     """Hold BLAS and OpenMP down to one thread meanwhile; a setting of the whole process.
 
     To find these libraries takes milliseconds, far longer than a small product: it is done again
-    only after something was imported.
+    only after something was imported. threadpoolctl's own limits are set before a with statement
+    has them, so that an interrupt in between would leave them for good.
 
     Examples
     --------
@@ -24,9 +27,29 @@ def one_thread() -> AbstractContextManager[Any]:
     ...     float(np.ones(3) @ np.ones(3))
     3.0
     """
+    libraries = _libraries()
+    before = [library.num_threads for library in libraries]
+    try:
+        for library in libraries:
+            library.set_num_threads(1)
+        yield
+    finally:
+        try:
+            _restore(libraries, before)
+        except BaseException:
+            _restore(libraries, before)
+            raise
+
+
+def _libraries() -> list[Any]:
     global _found
     imported = len(sys.modules)
     found = _found
     if found is None or found[0] != imported:
         found = _found = imported, ThreadpoolController()
-    return found[1].limit(limits=1)
+    return list(found[1].lib_controllers)
+
+
+def _restore(libraries: list[Any], numbers: list[int]) -> None:
+    for library, number in zip(libraries, numbers, strict=True):
+        library.set_num_threads(number)

@@ -30,10 +30,10 @@ from longtail.labels import (
     EncodedLabels,
     Kind,
     TailRanking,
+    as_predicted,
     columns_of,
     decode_labels,
     encode_labels,
-    encode_like,
     inverse_propensities,
 )
 from longtail.stored import StoredEstimator, load
@@ -140,9 +140,11 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         X : sparse matrix or array of shape (n, D)
             Features.
         Y : sparse or dense 0/1 matrix of shape (n, L), sequence of label collections, or 1-d array
-            The labels of each row. A 1-d array means one class a row.
+            The labels of each row. A 1-d array means one class a row. A table of pandas or polars
+            is a 0/1 matrix whose columns have names.
         label_names : sequence, optional
-            Names of the columns of a label matrix.
+            Names of the columns of a label matrix; for a table that has them already, those that
+            may occur, in the order wanted.
         checkpoint : path, optional
             Folder for finished pieces of work. The same call with the same folder goes on where a
             killed one stopped and gives the same model.
@@ -300,12 +302,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
         predicted = self.predict(X)
+        y = as_predicted(y, self.classes_, self.label_kind_)  # type: ignore[arg-type]
         if self.label_kind_ == "names":
             right = [set(a) == set(b) for a, b in zip(predicted, y, strict=True)]
         elif self.label_kind_ == "multiclass":
             right = [a == b for a, b in zip(predicted.tolist(), _plain(y), strict=True)]
         else:
-            true = encode_like(y, self.classes_.tolist()).matrix
+            true = encode_labels(y).matrix
             if true.shape != predicted.shape:
                 raise InputError(
                     f"y has shape {true.shape}, the predictions {predicted.shape}; give y one row "

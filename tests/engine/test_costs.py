@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from longtail.data import TextFeatures, load_api_docs
 from longtail.engine import fit_linear
-from longtail.engine.costs import features_met, weights_kept
+from longtail.engine.costs import features_above, features_met, weights_kept
 from longtail.labels import encode_labels
 
 
@@ -26,10 +26,8 @@ def sample(request):
     return TextFeatures().fit_transform(texts), sp.csr_array(Y[:, chosen])
 
 
-@pytest.mark.parametrize(
-    ("loss", "C"),
-    [("logistic", 0.1), ("logistic", 1.0), ("logistic", 10.0), ("squared_hinge", 1.0)],
-)
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_weights_that_are_kept_are_foreseen_within_a_factor_of_two(sample, loss, C):
     X, Y = sample
     fit = fit_linear(X, Y, loss=loss, strength=1 / C, prune=0.01, n_jobs=2)
@@ -55,3 +53,20 @@ def test_features_met_are_those_of_points_drawn():
     X = sp.random_array((400, 60), density=0.02, rng=rng, format="csr")
     drawn = [len(np.unique(X[rng.choice(400, 30, replace=True)].indices)) for _ in range(300)]
     assert abs(features_met(X, 30) - np.mean(drawn)) < 1
+
+
+def test_features_above_are_counted():
+    X = sp.random_array((50, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X.data -= 0.5
+    sums = abs(X).sum(axis=0)
+    for least in (0.0, 0.3, 1.0, 9.0):
+        assert features_above(X, least) == (sums >= least).sum()
+
+
+@pytest.mark.parametrize("C", [1e-300, 1e-9, 1e9, 1e300])
+def test_any_strength_gives_a_number(sample, C):
+    X, _ = sample
+    for loss in ("logistic", "squared_hinge"):
+        kept = weights_kept(X, [1, 50], loss=loss, penalty="l2", prune=0.01, strength=1 / C)
+        assert (kept >= 1).all()
+        assert (kept <= X.shape[1] + 1).all()

@@ -21,8 +21,13 @@ import faulthandler
 import sys
 import time
 from _thread import _count as count
+from longtail._threads import _libraries
 from longtail.engine.executor import run_threads
 from longtail.engine.solution import Stopped
+
+for library in _libraries():
+    library.set_num_threads(2)
+allowed = [library.num_threads for library in _libraries()]
 
 def work(piece, stop):
     for _ in range(piece):
@@ -49,7 +54,7 @@ def interrupted(number):
     faulthandler.dump_traceback_later(20, exit=True)
     try:
         sys.setprofile(moment)
-        run_threads(work, [1, 2, 1, 1], n_jobs=2, done=lambda piece, result: None, limit_blas=False)
+        run_threads(work, [1, 2, 1, 1], n_jobs=2, done=lambda piece, result: None)
         outcome = None
     except BaseException as error:
         outcome = type(error)
@@ -66,6 +71,8 @@ while True:
     if where is None:
         break
     places.append(where)
+    # Libraries have their threads back.
+    assert [library.num_threads for library in _libraries()] == allowed, (number, where)
     # All threads end, if not before then soon after: those whose start or end was interrupted.
     deadline = time.monotonic() + 10
     while count():
@@ -83,6 +90,7 @@ def test_an_interrupt_at_any_moment_ends_the_work_and_every_thread():
     assert ended.returncode == 0, ended.stderr
     assert {
         "run_threads", "Workers.submit", "Workers.next_ended", "Workers.__exit__", "_next",
+        "one_thread", "_restore",
     } <= set(ended.stdout.split())  # fmt: skip
 
 
@@ -124,6 +132,29 @@ def test_no_more_threads_than_tasks_and_than_asked_for():
         assert len(seen) == 3
         assert threading.get_ident() not in seen
         assert workers.map(abs, []) == []
+
+
+def test_a_map_that_fails_leaves_nothing_to_the_next_one():
+    def fails(number):
+        if number == 0:
+            raise StopIteration("as it happens")
+        time.sleep(0.01)
+        return "first", number
+
+    with Workers(2) as workers:
+        with pytest.raises(StopIteration, match="as it happens"):
+            workers.map(fails, range(4))
+        second = workers.map(lambda number: ("second", number), range(4))
+    assert second == [("second", number) for number in range(4)]
+
+
+def test_after_the_end_nothing_is_taken_and_nothing_waited_for():
+    with Workers(2) as workers:
+        assert workers.map(abs, [-1]) == [1]
+        with pytest.raises(RuntimeError, match="No task is under way"):
+            workers.next_ended()
+    with pytest.raises(RuntimeError, match="has ended"):
+        workers.map(abs, [-1])
 
 
 def settled(condition):

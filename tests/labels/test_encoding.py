@@ -15,7 +15,6 @@ from longtail.errors import InputError
 from longtail.labels import (
     decode_labels,
     encode_labels,
-    encode_like,
     matrix_to_names,
     name_array,
     names_to_matrix,
@@ -95,63 +94,6 @@ class TestContainers:
         rows = round_trip(pl.Series([["a"], ["b", "c"], []]))[1]
         assert rows == [("a",), ("b", "c"), ()]
         assert round_trip(pd.Series([["a"], []]))[1] == [("a",), ()]
-
-    def test_columns_of_a_table_keep_their_names(self):
-        table = {"sun": [1, 0, 0], "sea": [1, 1, 0]}
-        for frame in (pd.DataFrame(table), pd.DataFrame(table).astype(object), pl.DataFrame(table)):
-            encoded = encode_labels(frame)
-            assert (encoded.classes.tolist(), encoded.kind) == (["sun", "sea"], "dense")
-            assert encoded.named
-            assert encoded.matrix.toarray().tolist() == [[1, 1], [0, 1], [0, 0]]
-        assert not encode_labels(pd.DataFrame([[1, 0], [0, 1]])).named
-        assert encode_labels(pd.DataFrame({2020: [1, 0], "x": [0, 1]})).classes.tolist() == [
-            2020,
-            "x",
-        ]
-
-    def test_sparse_tables_stay_sparse(self):
-        matrix = sp.csr_array([[1, 0, 0], [0, 0, 1]])
-        frame = pd.DataFrame.sparse.from_spmatrix(matrix)
-        encoded = encode_labels(frame)
-        assert (encoded.kind, encoded.named) == ("sparse", False)
-        frame.columns = ["a", "b", "c"]
-        encoded = encode_labels(frame)
-        assert (encoded.kind, encoded.classes.tolist()) == ("sparse", ["a", "b", "c"])
-        assert (encoded.matrix != matrix).nnz == 0
-
-    def test_names_given_for_a_table_order_its_columns_or_rename_them(self):
-        frame = pd.DataFrame({"sun": [1, 0], "sea": [0, 1]})
-        ordered = encode_labels(frame, label_names=["sea", "fog", "sun"])
-        assert ordered.classes.tolist() == ["sea", "fog", "sun"]
-        assert ordered.matrix.toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
-        renamed = encode_labels(frame, label_names=["a", "b"])
-        assert renamed.matrix.toarray().tolist() == [[1, 0], [0, 1]]
-        with pytest.raises(InputError, match="3 label names for 2"):
-            encode_labels(frame, label_names=["a", "b", "c"])
-        with pytest.raises(InputError, match="not distinct"):
-            encode_labels(frame, label_names=["sun", "sea", "sea"])
-
-    def test_a_table_is_matched_with_a_model_by_name_if_it_knows_all_columns(self):
-        frame = pd.DataFrame({"sun": [1, 0], "sea": [0, 1]})
-        assert encode_like(frame, ["sea", "sun"]).matrix.toarray().tolist() == [[0, 1], [1, 0]]
-        for classes in (["sea", "fog"], [0, 1], None):
-            assert encode_like(frame, classes).matrix.toarray().tolist() == [[1, 0], [0, 1]]
-        assert encode_like([["sea"]], ["fog", "sea"]).classes.tolist() == ["sea"]
-
-    def test_tables_that_are_no_label_matrix(self):
-        with pytest.warns(DataConversionWarning):
-            one = encode_labels(pd.DataFrame({"label": [3, 5, 3]}))
-        assert (one.kind, one.classes.tolist()) == ("multiclass", [3, 5])
-        with pytest.raises(InputError, match="not distinct"):
-            encode_labels(pd.DataFrame([[1, 0]], columns=["a", "a"]))
-        with pytest.raises(InputError, match="may hold only 0 and 1"):
-            encode_labels(pd.DataFrame({"a": [2, 0], "b": [0, 1]}))
-        for missing in (
-            pd.DataFrame({"a": [1.0, None], "b": [0.0, 1.0]}),
-            pd.DataFrame({"a": [1, None], "b": [0, 1]}, dtype="Int64"),
-        ):
-            with pytest.raises(InputError, match="contains NaN"):
-                encode_labels(missing)
 
     def test_nested_lists_of_zeros_and_ones_are_a_matrix(self):
         assert encode_labels([[0, 1, 0], [1, 0, 0]]).kind == "dense"

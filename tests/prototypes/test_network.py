@@ -35,26 +35,47 @@ def test_the_kernel_equals_torch(hidden, share):
     assert np.allclose(frozen.values(X.astype(np.float32)), wanted, atol=1e-5)
 
 
+def by_torch_alone(encoder, X):
+    first, shift, second, bias = encoder.parameters()
+    hidden = torch.nn.functional.embedding_bag(
+        torch.from_numpy(X.indices.astype(np.int64)), first,
+        torch.from_numpy(X.indptr[:-1].astype(np.int64)), mode="sum",
+        per_sample_weights=torch.from_numpy(X.data.astype(np.float32)),
+    )  # fmt: skip
+    return torch.relu(hidden + shift) @ second + bias
+
+
+def gradients(encoder, *outputs):
+    for out in outputs:
+        out.square().mean().backward()
+    found = [weight.grad.numpy().copy() for weight in encoder.parameters()]
+    for weight in encoder.parameters():
+        weight.grad = None
+    return found
+
+
 def test_the_gradient_is_that_of_torch_however_many_batches_came_before():
     X = rows(n=300, d=400, share=0.02)
     torch.manual_seed(0)
     encoder = SparseEncoder(X, 24, 8, "cpu")
-    first, shift, second, bias = encoder.parameters()
     for start in (0, 60, 120, 120):
         batch = X[start : start + 60]
-        out = encoder(batch)
-        out.square().mean().backward()
-        found = [weight.grad.numpy().copy() for weight in encoder.parameters()]
-        for weight in encoder.parameters():
-            weight.grad = None
-        dense = torch.from_numpy(batch.toarray().astype(np.float32))
-        (torch.relu(dense @ first + shift) @ second + bias).square().mean().backward()
-        for weight, slopes in zip(encoder.parameters(), found, strict=True):
-            assert np.allclose(slopes, weight.grad.numpy(), rtol=1e-4, atol=1e-7)
-            weight.grad = None
+        assert np.diff(np.sort(batch.indices)).min() == 0  # some feature has several points
+        found = gradients(encoder, encoder(batch))
+        for ours, theirs in zip(
+            found, gradients(encoder, by_torch_alone(encoder, batch)), strict=True
+        ):
+            assert np.array_equal(ours, theirs)
         unmet = np.setdiff1d(np.arange(400), batch.indices)
         assert len(unmet)
         assert not found[0][unmet].any()
+    both = X[:50], X[50:90]
+    found = gradients(encoder, *map(encoder, both))
+    wanted = gradients(encoder, *(by_torch_alone(encoder, batch) for batch in both))
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert np.allclose(ours, theirs, atol=1e-7)
+    empty = sp.csr_array((3, 400))
+    assert not gradients(encoder, encoder(empty))[0].any()
 
 
 def test_a_point_has_one_code_in_any_company():

@@ -27,12 +27,12 @@ STORED = 8  # bytes of a stored weight: its value and its feature
 SOFTMAX_ARRAYS = 12  # of the size of the weights, that training a softmax holds at once
 GRID = 64  # sizes of labels for which features are counted; between them it is interpolated
 
-PULL = {"squared_hinge": (3.0, 0.62), "logistic": (7.4, 0.65)}
-"""What all points without a label together pull at its weights: so much, which holds the bias down,
-and so much for each of its points, times C. A feature gets its share by the values it has; where
-that is less than what is pruned, and none of the label's own points has it, it gets no weight."""
-OWN = {"squared_hinge": 1.0, "logistic": 0.0}
-"""Whether its own points count on top of that."""
+PULL = {"squared_hinge": (1.0, 0.0, 3.2, 3.5), "logistic": (14.0, 0.33, 0.75, 1.5)}
+"""What all points without a label together pull at its weights: (a, b, c, d) is a·C^b, which holds
+the bias down, and c·C / (1 + d·C) for each of its points. A feature gets its share by the values
+that it has, and no weight where that is less than what is pruned. Set on nine sets of texts and
+tags, of six to 240 features a point: what is reckoned is 0.6 to 1.9 times what is kept for C from
+0.1 to 10, and 0.5 to 2.5 times from 0.01 to 100."""
 UNPRUNED = (8.0, 200.0)
 """Points that the weights of a label rest on where all are kept: so many for each of its own
 points, and so many more."""
@@ -52,33 +52,35 @@ NEWTON = 8  # steps of a direct solution
 SWEEP = 3e-9  # seconds of liblinear for a stored value
 
 
-def features_met(X: sp.csr_array, n_points: Any, least: Any = np.inf) -> NDArray[np.float64]:
+def features_met(X: sp.csr_array, n_points: Any) -> NDArray[np.float64]:
     """How many features so many points, drawn at random, have between them.
 
     O(nnz + D), and for each of `n_points` O(distinct numbers of points of a feature).
-
-    Those whose values add up to at least `least`, which is one number for each of `n_points`, are
-    counted whether a point has them or not.
 
     Examples
     --------
     >>> X = sp.csr_array(np.eye(4))
     >>> features_met(X, [1, 4]).round(2).tolist()
     [1.0, 2.73]
-    >>> features_met(X, [1, 1], [0.5, 2.0]).round(2).tolist()
-    [4.0, 1.0]
     """
     wanted = np.asarray(n_points, dtype=np.float64)
     counts = np.bincount(X.indices, minlength=1)
-    values, group, times = np.unique(counts[counts > 0], return_inverse=True, return_counts=True)
-    if not len(values) or not wanted.size:
-        return np.zeros(wanted.shape)
-    each = np.bincount(X.indices, weights=np.abs(X.data), minlength=1)[counts > 0]
-    sums = np.bincount(group.ravel(), weights=each) / times  # features of so many points, together
-    missed = np.log1p(-np.minimum(values / X.shape[0], 1.0 - 1e-12))
-    asked = zip(*(part.ravel() for part in np.broadcast_arrays(wanted, least)), strict=True)
-    met = [float(times @ np.where(sums >= most, 1.0, -np.expm1(s * missed))) for s, most in asked]
+    values, times = np.unique(counts[counts > 0], return_counts=True)
+    missed = np.log1p(-np.minimum(values / max(X.shape[0], 1), 1.0 - 1e-12))
+    met = [float(times @ -np.expm1(s * missed)) for s in wanted.ravel()]
     return np.reshape(met, wanted.shape)
+
+
+def features_above(X: sp.csr_array, least: Any) -> NDArray[np.float64]:
+    """How many features have values that add up to at least so much. O(nnz + D log D).
+
+    Examples
+    --------
+    >>> features_above(sp.csr_array([[1.0, 2.0, 0.0], [0.0, 2.0, -1.0]]), [0.5, 1.5, 9.0]).tolist()
+    [3.0, 1.0, 0.0]
+    """
+    sums = np.sort(np.bincount(X.indices, weights=np.abs(X.data), minlength=1))
+    return (len(sums) - np.searchsorted(sums, least)).astype(np.float64)
 
 
 def used_features(X: sp.csr_array) -> int:
@@ -105,17 +107,21 @@ def weights_kept(
         return np.where(points > 0, np.minimum(kept, used_features(X)), 0.0) + 1.0
     if loss == "logistic" and prune == 0:  # every point has a part in every weight
         return np.where(points > 0, float(used_features(X)), 0.0) + 1.0
-    n, sizes = X.shape[0], np.unique(points) if len(points) else np.zeros(1)
-    if len(sizes) > GRID:
-        sizes = np.geomspace(max(sizes[0], 0.5), sizes[-1], GRID)
+    n = X.shape[0]
     if prune == 0:
+        sizes = np.unique(points) if len(points) else np.zeros(1)
+        if len(sizes) > GRID:
+            sizes = np.geomspace(max(sizes[0], 0.5), sizes[-1], GRID)
         each, more = UNPRUNED
-        kept = features_met(X, np.minimum(each * sizes + more, n))
+        met = features_met(X, np.minimum(each * sizes + more, n))
+        kept = np.interp(points, sizes, met)
     else:
-        bias, each = PULL[loss]
-        least = prune * n / (bias + each * sizes / strength)
-        kept = features_met(X, np.minimum(OWN[loss] * sizes, n), least)
-    return np.where(points > 0, np.interp(points, sizes, kept), 0.0) + 1.0
+        fixed, power, each, limit = PULL[loss]
+        C = min(max(1.0 / strength, 1e-9), 1e9)
+        kept = features_above(
+            X, prune * n / (fixed * C**power + each * points * C / (1 + limit * C))
+        )
+    return np.where(points > 0, kept, 0.0) + 1.0
 
 
 def linear_estimate(

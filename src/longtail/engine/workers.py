@@ -62,11 +62,14 @@ class Workers:
         self._closer = weakref.ref(self, self._waiting.put)
         self._most = threads
         self._started = 0
+        self._closed = False
         self.stop: NDArray[np.int8] = np.zeros(1, dtype=np.int8)
         self.under_way = 0
 
     def submit(self, name: Any, task: Callable[[], Any]) -> None:
         """Hand in a task; the name tells which one ended."""
+        if self._closed:
+            raise RuntimeError("The with statement of these workers has ended.")
         if self._started < self._most:
             queues = self._waiting, self._ended, self._gone
             start_new_thread(_traced, (*queues, self.stop, self._closer))
@@ -76,6 +79,8 @@ class Workers:
 
     def next_ended(self) -> tuple[Any, Any]:
         """Wait for a task to end: its name and what it gave; what it raised is raised here."""
+        if not self.under_way:
+            raise RuntimeError("No task is under way.")
         name, result, error = _next(self._ended)
         self.under_way -= 1
         if error is None:
@@ -86,10 +91,27 @@ class Workers:
             del error  # whose traceback has this frame, and so all that it knows
 
     def map(self, work: Callable[[Any], Any], pieces: Iterable[Any]) -> list[Any]:
-        """What `work` makes of each piece, in order; no other task may be under way."""
+        """What `work` makes of each piece, in order; no other task may be under way.
+
+        If it raises something, that is raised once all pieces have ended.
+        """
         for number, piece in enumerate(pieces):
             self.submit(number, partial(work, piece))
-        found = dict(self.next_ended() for _ in range(self.under_way))
+        found: dict[int, Any] = {}
+        failed: BaseException | None = None
+        while self.under_way:
+            try:
+                number, result = self.next_ended()
+                found[number] = result
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                failed = failed or error
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed
         return [found[number] for number in range(len(found))]
 
     def __enter__(self) -> Workers:
@@ -102,6 +124,8 @@ class Workers:
         traceback: TracebackType | None,
     ) -> None:
         self.stop[0] = error is not None
+        self._closed = True
+        self.under_way = 0
         self._waiting.put(None)
         for _ in range(self._started):
             _next(self._gone)

@@ -21,7 +21,7 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.joint._chain_kernels import log_joint, search
 from longtail.joint._conditional_classifier import ConditionalClassifier
 from longtail.joint._conditionals import Conditionals, Task, fit_conditionals
-from longtail.labels import encode_like
+from longtail.labels import as_predicted, encode_labels
 
 SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
 WORDS = ("random", "given")
@@ -157,8 +157,9 @@ class ChainClassifier(ConditionalClassifier):
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
         names = self.classes_.tolist()
+        Y = as_predicted(Y, names, self.label_kind_)  # type: ignore[arg-type]
         if self.label_kind_ in ("dense", "sparse"):
-            given = encode_like(Y, names).matrix
+            given = encode_labels(Y).matrix
         else:
             column = {name: number for number, name in enumerate(names)}
             sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)

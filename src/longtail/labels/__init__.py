@@ -7,7 +7,6 @@ from longtail.labels.encoding import (
     Kind,
     decode_labels,
     encode_labels,
-    encode_like,
 )
 from longtail.labels.graph import (
     Components,
@@ -17,6 +16,7 @@ from longtail.labels.graph import (
     hubs,
     label_degrees,
 )
+from longtail.labels.matching import as_predicted, encode_like
 from longtail.labels.names import matrix_to_names, name_array, names_to_matrix
 from longtail.labels.propensity import (
     DEFAULT_CONSTANTS,
@@ -46,6 +46,7 @@ __all__ = [
     "TailRanking",
     "TailStatistics",
     "algebraic_connectivity",
+    "as_predicted",
     "cluster_labels",
     "columns_of",
     "columns_without",

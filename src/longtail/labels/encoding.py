@@ -16,6 +16,7 @@ Tables of pandas and polars are matrices whose columns have names.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,11 +24,20 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError
 from longtail.labels.columns import place_columns
-from longtail.labels.names import distinct_names, matrix_to_names, name_array, names_to_matrix
+from longtail.labels.names import (
+    distinct_names,
+    is_missing,
+    listed,
+    matrix_to_names,
+    name_array,
+    names_to_matrix,
+)
+from longtail.labels.tables import are_numbers, table_columns, table_values
 
 Kind = Literal["multiclass", "dense", "sparse", "names"]
 """The form that labels came in, which is the form that predictions go out in."""
@@ -67,7 +77,7 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     label_names : sequence, optional
         Names of the columns, for the dense and sparse forms; without them, a table's columns are
         named as it names them, those of a matrix by their numbers. For the other two forms, and
-        for tables whose columns are all among them, the names that may occur, in the order wanted.
+        for tables that have some of these names, the names that may occur, in the order wanted.
 
     Examples
     --------
@@ -76,13 +86,17 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     (['sea', 'sun'], [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     """
     columns = table_columns(Y)
-    if columns is not None:
-        table = _encode(Y, None)
-        if table.kind in ("dense", "sparse"):
-            return _encode_table(table, columns, label_names)
-        if label_names is None:
-            return table
-    return _encode(Y, label_names)
+    if columns is None:
+        return _encode(Y, label_names)
+    values = table_values(Y)
+    encoded = _encode(values, None)
+    if encoded.kind in ("dense", "sparse"):
+        return _encode_table(encoded, columns, label_names)
+    if label_names is None:
+        return encoded
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)  # said above
+        return _encode(values, label_names)
 
 
 def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
@@ -93,8 +107,6 @@ def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
             f"Expected array-like (array or non-string sequence), got {Y!r:.40}; give a 1-d array "
             "of classes, a 0/1 matrix or a list of label collections."
         )
-    if len(getattr(Y, "shape", ())) == 2 and hasattr(Y, "sparse"):
-        Y = Y.sparse.to_coo()  # pandas, where all columns are sparse
     if sp.issparse(Y):
         if Y.ndim != 2:
             raise InputError(f"Y is sparse with {Y.ndim} dimension; give a 0/1 matrix.")
@@ -149,38 +161,6 @@ def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> An
     return matrix_to_names(matrix, classes)
 
 
-def table_columns(Y: Any) -> list[Any] | None:
-    """The names of a table's columns; None for what is no table, or has plain numbers for names.
-
-    Examples
-    --------
-    >>> import polars
-    >>> table_columns(polars.DataFrame({"sea": [1, 0], "sun": [0, 1]}))
-    ['sea', 'sun']
-    """
-    if not hasattr(Y, "to_numpy") or len(getattr(Y, "shape", ())) != 2:
-        return None
-    columns = list(getattr(Y, "columns", ()))
-    return None if columns == list(range(len(columns))) else columns
-
-
-def encode_like(Y: Any, classes: Sequence[Hashable] | None) -> EncodedLabels:
-    """Labels for a model with such classes: as `encode_labels`, but a table is matched by name.
-
-    Its columns come in the order of `classes`, if these have all of them.
-
-    Examples
-    --------
-    >>> import polars
-    >>> table = polars.DataFrame({"sun": [0, 1], "sea": [1, 0]})
-    >>> encode_like(table, ["sea", "sun"]).matrix.toarray().tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    columns = None if classes is None else table_columns(Y)
-    known = columns is not None and set(columns) <= set(classes or ())
-    return encode_labels(Y, label_names=list(classes or ()) if known else None)
-
-
 def _is_collection(value: Any) -> bool:
     return isinstance(value, Collection) and not isinstance(value, str | bytes)
 
@@ -203,23 +183,18 @@ def _looks_like_indicator(rows: list[Any]) -> bool:
 
 
 def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -> EncodedLabels:
-    if array.ndim == 2 and array.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
-        if not _is_binary(array):
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected. Please change the "
-                "shape of y to (n_samples,), for example using ravel().",
-                DataConversionWarning,
-                stacklevel=4,
-            )
-            array = array.ravel()
+    if array.ndim == 2 and array.shape[1] == 1 and not _is_binary(array):
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of "
+            "y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        array = array.ravel()
     if array.ndim == 2:
         if array.dtype.kind not in "buifcO":
             raise InputError(_NOT_A_MATRIX)
-        matrix = _checked(sp.csr_array(array) if array.dtype != object else as_csr(array.tolist()))
+        matrix = _checked(sp.csr_array(array.astype(float) if array.dtype == object else array))
         return _encode_matrix(matrix, label_names, "dense")
     if array.ndim != 1:
         raise InputError(
@@ -286,16 +261,29 @@ def _checked(matrix: sp.csr_array) -> sp.csr_array:
 
 
 def _encode_table(
-    table: EncodedLabels, columns: list[Any], label_names: Sequence[Hashable] | None
+    encoded: EncodedLabels, columns: list[Any], label_names: Sequence[Hashable] | None
 ) -> EncodedLabels:
     """A matrix whose columns have names: in the order of `label_names` if these have them all."""
-    encoded = _encode_matrix(table.matrix, columns, table.kind)
-    if label_names is None:
-        return encoded
-    places = {name: number for number, name in enumerate(distinct_names(label_names))}
-    if not set(columns) <= set(places):
-        return _encode_matrix(table.matrix, label_names, table.kind)
-    return EncodedLabels(place_columns(encoded, places), name_array(list(places)), table.kind)
+    own = None if are_numbers(columns) else columns
+    if own is not None and label_names is not None:
+        names = distinct_names(label_names)
+        known = set(names)
+        stray = [name for name in own if name not in known]
+        if not stray:
+            matrix = place_columns(
+                _encode_matrix(encoded.matrix, own, encoded.kind),
+                {name: number for number, name in enumerate(names)},
+            )
+            return EncodedLabels(matrix, name_array(names), encoded.kind)
+        if len(stray) < len(own):
+            raise InputError(
+                f"Y has a column {stray[0]!r} that is not among the label names, which have other "
+                "columns of it; name all of them or none."
+            )
+    if own is not None and label_names is None and any(map(is_missing, own)):
+        raise InputError("A column of Y has NaN for a name; give it another.")
+    names_of_all = own if label_names is None else label_names
+    return _encode_matrix(encoded.matrix, names_of_all, encoded.kind)
 
 
 def _encode_matrix(
@@ -305,6 +293,7 @@ def _encode_matrix(
     width = matrix.shape[1]
     if names is None:
         return EncodedLabels(matrix, np.arange(width), kind, named=False)
+    names = listed(names)
     if len(names) != width:
         raise InputError(
             f"There are {len(names)} label names for {width} label columns; give one a column."

@@ -56,7 +56,7 @@ def names_to_matrix(
             ) from None
         indptr.append(len(columns))
     names = list(known)
-    if any(map(_is_missing, names)):
+    if any(map(is_missing, names)):
         raise InputError("Input y contains NaN as a label; leave it out or give it a name.")
     ids = np.asarray(columns, dtype=np.int32)
     if classes is None:
@@ -112,7 +112,18 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(names, dtype=object, count=len(names))
 
 
-def distinct_names(names: Sequence[Hashable]) -> list[Hashable]:
+def listed(names: Any) -> list[Any]:
+    """Names as a list of plain Python values, from whatever sequence holds them.
+
+    Examples
+    --------
+    >>> listed(np.array(["sea", "sun"])), listed(("sea", 2))
+    (['sea', 'sun'], ['sea', 2])
+    """
+    return list(names.tolist() if hasattr(names, "tolist") else names)
+
+
+def distinct_names(names: Any) -> list[Any]:
     """Label names as a list, refused if two are the same.
 
     Examples
@@ -120,16 +131,24 @@ def distinct_names(names: Sequence[Hashable]) -> list[Hashable]:
     >>> distinct_names(("sea", "sun"))
     ['sea', 'sun']
     """
+    names = listed(names)
     try:
         distinct = len(set(names))
     except TypeError:
         raise InputError("A label name is not hashable; use strings or numbers.") from None
     if distinct != len(names):
         raise InputError("The label names are not distinct; give each column its own name.")
-    return list(names)
+    return names
 
 
-def _is_missing(name: Any) -> bool:
+def is_missing(name: Any) -> bool:
+    """Whether it stands for a value that is not there: NaN, or pandas' own word for it.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing("nan"), is_missing(None)
+    (True, False, False)
+    """
     try:
         return bool(name != name)
     except TypeError:  # pandas' word for it

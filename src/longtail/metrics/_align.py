@@ -7,7 +7,7 @@ their own after the known ones: they count as missed, not as an error.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class LabelSpace:
     Attributes
     ----------
     names : list or None
-        Their names, if the truth came as names or `classes` were given.
+        Their names, if the truth came with names or `classes` were given.
     known : int
         How many of them, the first ones, a prediction has; the others occur in the truth alone.
     """
@@ -77,7 +77,7 @@ def align_truth(
     names = None
     if classes is not None:
         names = list(_positions(classes))
-    elif by_name(encoded):
+    elif encoded.named:
         names = encoded.classes.tolist()
     return encoded.matrix, LabelSpace(names, width)
 
@@ -113,6 +113,12 @@ def align_sets(
 ) -> tuple[sp.csr_array, sp.csr_array, bool]:
     """Two label matrices of the same shape, and whether both came as one class a row."""
     true, pred = encode_like(Y_true, classes), encode_like(Y_pred, classes)
+    names = [set(encoded.classes.tolist()) for encoded in (true, pred) if encoded.named]
+    if classes is None and len(names) == 2 and names[0] & names[1]:
+        true, pred = (
+            encoded if by_name(encoded) else replace(encoded, kind="names")
+            for encoded in (true, pred)
+        )
     if true.matrix.shape[0] != pred.matrix.shape[0]:
         raise InputError(
             f"Y_true has {true.matrix.shape[0]} rows and the prediction has "

@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 
 from longtail.errors import InputError, ParameterError
+from longtail.labels import Kind, as_predicted
 from longtail.metrics.evaluate import NEED_PROPENSITIES, RANKING
 from longtail.metrics.multiclass import accuracy, covered_classes, maf1
 from longtail.metrics.ranking import metric_at_k
@@ -53,7 +55,11 @@ class Scorer:
         """The metric of `estimator` on X and Y, greater being better."""
         metric, at, k = self.name.partition("@")
         if not at:
-            return _OF_PREDICTIONS[self.name](Y, estimator.predict(X))
+            predicted = estimator.predict(X)
+            classes = _one_class_a_column(estimator)
+            if classes is not None:
+                Y = as_predicted(Y, classes, _kind_of(predicted))
+            return _OF_PREDICTIONS[self.name](Y, predicted)
         scores, classes = _ranking_scores(estimator, X, int(k))
         value = metric_at_k(RANKING[metric], Y, scores, int(k), classes, self.propensities)
         return float(value)
@@ -116,9 +122,7 @@ def _ranking_scores(estimator: Any, X: Any, k: int) -> tuple[Any, Any]:
             estimator = estimator.steps[-1][1]
         else:
             break
-    classes = getattr(estimator, "classes_", None)
-    if not (isinstance(classes, np.ndarray) and classes.ndim == 1):
-        classes = None  # MultiOutputClassifier has one array of classes a column
+    classes = _one_class_a_column(estimator)
     if hasattr(estimator, "predict_topk"):
         return estimator.predict_topk(X, k), classes
     for method in ("decision_function", "predict_proba"):
@@ -131,3 +135,17 @@ def _ranking_scores(estimator: Any, X: Any, k: int) -> tuple[Any, Any]:
         f"{type(estimator).__name__} has none of predict_topk, decision_function and "
         "predict_proba, so its labels cannot be ranked."
     )
+
+
+def _one_class_a_column(estimator: Any) -> NDArray[Any] | None:
+    classes = getattr(estimator, "classes_", None)
+    # MultiOutputClassifier has one array of classes a column
+    return classes if isinstance(classes, np.ndarray) and classes.ndim == 1 else None
+
+
+def _kind_of(predicted: Any) -> Kind:
+    if sp.issparse(predicted):
+        return "sparse"
+    if isinstance(predicted, np.ndarray):
+        return "dense" if predicted.ndim == 2 else "multiclass"
+    return "names"

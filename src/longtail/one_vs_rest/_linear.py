@@ -240,7 +240,7 @@ class RidgeOneVsRest(LinearOneVsRest):
         check_count(max_iter=self.max_iter)
 
     def _solved(self) -> dict[str, Any]:
-        return {"loss": self.loss, "prune": self.prune, "strength": 1.0 / self.C}
+        return {"loss": self.loss, "prune": self.prune, "strength": 1.0 / float(self.C)}
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
         fit = fit_linear(

@@ -21,7 +21,7 @@ from longtail._checks import check_positive
 from longtail._sparse import for_liblinear
 from longtail.engine.liblinear import in_processes, positives_of, solvable
 from longtail.errors import InputError, ParameterError
-from longtail.labels import columns_of, encode_labels, encode_like
+from longtail.labels import as_predicted, columns_of, encode_labels
 from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
 from longtail.one_vs_rest._linear import LinearOneVsRest
 
@@ -236,7 +236,8 @@ def _strength(model: LinearOneVsRest, given: float | None) -> float:
 
 def _targets(Y: Any, classes: NDArray[Any], n: int) -> sp.csc_array:
     """The labels as columns in the order of the model's."""
-    encoded = encode_like(Y, classes.tolist())
+    Y = as_predicted(Y, classes, "sparse")
+    encoded = encode_labels(Y)
     if encoded.kind in ("names", "multiclass"):
         encoded = encode_labels(Y, label_names=classes.tolist())
     if encoded.matrix.shape != (n, len(classes)):

@@ -93,13 +93,14 @@ class SparseEncoder:
         first = self._weights[0]
         if self._slopes is None:
             self._slopes = torch.zeros_like(first, requires_grad=False)
-        in_order, order = torch.sort(features)
+        in_order, order = (part.numpy() for part in torch.sort(features))
         out = self._slopes.numpy()
-        clear_features(self._sloping, out)
-        self._sloping = in_order.numpy()
-        add_to_features(
-            self._sloping, order.numpy(), points, values, slopes.contiguous().numpy(), out
-        )
+        if first.grad is None:
+            clear_features(self._sloping, out)
+            self._sloping = in_order
+        else:  # the same step had another mini-batch before
+            self._sloping = np.union1d(self._sloping, in_order)
+        add_to_features(in_order, order, points, values, slopes.contiguous().numpy(), out)
         first.grad = self._slopes
 
     def solve(self, X: sp.csr_array, wanted: NDArray[np.int8]) -> None:
