@@ -36,6 +36,16 @@ def test_weights_that_are_kept_are_foreseen_within_a_factor_of_two(sample, loss,
     assert 0.5 < said.sum() / fit.weights.nnz < 2
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_longer_rows_are_shorter_ones_with_another_strength(sample, loss):
+    X, Y = sample
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    settings = {"loss": loss, "penalty": "l2"}
+    said = weights_kept(10 * X, counts, prune=0.01, strength=1.0, **settings)
+    same = weights_kept(X, counts, prune=0.1, strength=0.01, **settings)
+    assert np.allclose(said, same, rtol=0.01)
+
+
 def test_between_the_sizes_of_labels_that_are_looked_at_it_is_interpolated(sample):
     X, _ = sample
     counts = np.arange(1, 500)

@@ -116,11 +116,12 @@ def weights_kept(
         met = features_met(X, np.minimum(each * sizes + more, n))
         kept = np.interp(points, sizes, met)
     else:
+        # Rows of length r with C and weights w are rows of length 1 with C·r² and weights w·r.
+        square = float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1) or 1.0
         fixed, power, each, limit = PULL[loss]
-        C = min(max(1.0 / strength, 1e-9), 1e9)
-        kept = features_above(
-            X, prune * n / (fixed * C**power + each * points * C / (1 + limit * C))
-        )
+        C = min(max(square / strength, 1e-9), 1e9)
+        pull = fixed * C**power + each * points * C / (1 + limit * C)
+        kept = features_above(X, prune * square * n / pull)
     return np.where(points > 0, kept, 0.0) + 1.0
 
 
