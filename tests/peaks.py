@@ -69,7 +69,7 @@ def _thin_out() -> None:
 
 def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
     estimator = longtail.methods.find_method(method).estimator
-    small = make_longtail(100, 80, 40, random_state=0)
+    small = make_longtail(200, 80, 100, random_state=0)
     model = estimator(**settings).fit(small.X, small.Y)  # kernels compiled, libraries loaded
     model.predict(small.X), model.predict_topk(small.X, 5)
     data = problem()
