@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ FORMAT = 1
 
 ARRAYS = "arrays.safetensors"
 
-_ATTEMPTS = 5
+_ATTEMPTS = 50
+_PAUSE = 1e-3  # seconds before the second attempt, growing to twenty times that
 
 
 def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None = None) -> None:
@@ -118,7 +120,8 @@ def read(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
         ...
     longtail.errors.ModelError: no/such/folder: there is no such folder.
     """
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS):
+        time.sleep(_PAUSE * min(attempt, 20))  # a writer at work needs a moment, too
         folder = standing(path)
         before = _identity(folder)
         try:
