@@ -13,7 +13,8 @@ PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tai
 
 .PHONY: demo test coverage test-oldest test-wheel lint docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
-	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates
+	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
+	bench-kept-weights
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -82,6 +83,9 @@ bench-prototypes: $(TEST)
 
 bench-estimates: $(TEST)
 	$(BIN)/python benchmarks/bench_estimates.py $(ARGS)
+
+bench-kept-weights: $(TEST)
+	$(BIN)/python benchmarks/bench_kept_weights.py $(ARGS)
 
 # The commands of these pages as a new user runs them, each task in a fresh environment that has the
 # wheel alone; what they print is put into the pages.

@@ -35,6 +35,7 @@ from longtail.labels import (
     decode_labels,
     encode_labels,
     inverse_propensities,
+    listed,
 )
 from longtail.stored import StoredEstimator, load
 
@@ -306,7 +307,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if self.label_kind_ == "names":
             right = [set(a) == set(b) for a, b in zip(predicted, y, strict=True)]
         elif self.label_kind_ == "multiclass":
-            right = [a == b for a, b in zip(predicted.tolist(), _plain(y), strict=True)]
+            right = [a == b for a, b in zip(predicted.tolist(), listed(y), strict=True)]
         else:
             true = encode_labels(y).matrix
             if true.shape != predicted.shape:
@@ -478,10 +479,6 @@ def _is_calibration(value: Any) -> bool:
         and bool(np.isfinite(value).all())
         and value[0] > 0
     )
-
-
-def _plain(values: Any) -> list[Any]:
-    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _one_sentence(message: str) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import DataError, InputError
-from longtail.labels import encode_labels, matrix_to_names, name_array
+from longtail.labels import distinct_names, encode_labels, listed, matrix_to_names, name_array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +78,7 @@ class Dataset:
                 raise InputError(
                     "There are feature names, but no features X; give X, or leave the names out."
                 )
-            feature_names = name_array(_plain(self.feature_names))
+            feature_names = name_array(listed(self.feature_names))
             if len(feature_names) != self.n_features:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {self.n_features} features; "
@@ -225,7 +225,7 @@ class Dataset:
         return replace(self, **changes)
 
     def _aligned_labels(self, wanted: Any) -> tuple[sp.csr_array, NDArray[Any]]:
-        names = _plain(wanted)
+        names = listed(wanted)
         column = {name: number for number, name in enumerate(names)}
         if len(column) != len(names):
             raise InputError("The label names to align to are not distinct.")
@@ -248,7 +248,7 @@ class Dataset:
     def _aligned_features(self, wanted: Any) -> sp.csr_array:
         if self.X is None or self.feature_names is None:
             raise InputError("To align features by name, the data set needs feature names.")
-        names = _plain(wanted)
+        names = listed(wanted)
         column = {name: number for number, name in enumerate(names)}
         ours = self.feature_names.tolist()
         if len(column) != len(names) or len(set(ours)) != len(ours):
@@ -360,11 +360,6 @@ def _with_columns(
     )
 
 
-def _plain(names: Any) -> list[Any]:
-    """Names as a list of Python values."""
-    return list(names.tolist() if isinstance(names, np.ndarray) else names)
-
-
 def _compact(matrix: sp.csr_array) -> sp.csr_array:
     """The same with 32-bit indices where they suffice."""
     if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) >= 2**31:
@@ -395,7 +390,7 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
 
     Nothing here grows with L unless there are names: a file may claim labels without end.
     """
-    names = None if names is None else _plain(names)
+    names = None if names is None else listed(names)
     if not sp.issparse(Y):
         encoded = encode_labels(Y, label_names=names)
         return _compact(encoded.matrix), encoded.classes if encoded.named else None
@@ -406,12 +401,9 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
             raise InputError("Y as a matrix may hold only 0 and 1.")
         matrix = sp.csr_array(matrix, dtype=np.float32, copy=True)
         matrix.eliminate_zeros()
-    if names is not None:
-        if len(names) != matrix.shape[1]:
-            raise InputError(
-                f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
-                "give one a column."
-            )
-        if len(set(names)) != len(names):
-            raise InputError("The label names are not distinct; give each column its own name.")
-    return matrix, None if names is None else name_array(names)
+    if names is not None and len(names) != matrix.shape[1]:
+        raise InputError(
+            f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
+            "give one a column."
+        )
+    return matrix, None if names is None else name_array(distinct_names(names))

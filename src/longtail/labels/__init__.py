@@ -17,7 +17,13 @@ from longtail.labels.graph import (
     label_degrees,
 )
 from longtail.labels.matching import as_predicted, encode_like
-from longtail.labels.names import matrix_to_names, name_array, names_to_matrix
+from longtail.labels.names import (
+    distinct_names,
+    listed,
+    matrix_to_names,
+    name_array,
+    names_to_matrix,
+)
 from longtail.labels.propensity import (
     DEFAULT_CONSTANTS,
     PROPENSITY_CONSTANTS,
@@ -53,6 +59,7 @@ __all__ = [
     "connected_components",
     "cooccurrence_graph",
     "decode_labels",
+    "distinct_names",
     "distinct_sets",
     "encode_labels",
     "encode_like",
@@ -61,6 +68,7 @@ __all__ = [
     "inverse_propensities",
     "label_counts",
     "label_degrees",
+    "listed",
     "matrix_to_names",
     "name_array",
     "names_to_matrix",

@@ -65,18 +65,19 @@ def as_predicted(Y: Any, classes: Iterable[Hashable], kind: Kind) -> Any:
     if encoded.kind in ("names", "multiclass"):  # a table whose cells hold names
         return decode_labels(matrix, encoded.classes, encoded.kind)
     if _speak_of_the_same(columns, names):
-        unknown = [name for name in columns if name not in set(names)]
+        places = {name: place for place, name in enumerate(names)}
+        unknown = [name for name in columns if name not in places]
         if unknown:
             raise InputError(
                 f"Y has a column {unknown[0]!r}, which the model does not know; leave it out."
             )
-        absent = [name for name in names if name not in set(columns)]
+        given = set(columns)
+        absent = [name for name in names if name not in given]
         if absent:
             raise InputError(
                 f"Y has no column for the label {absent[0]!r} of the model; give one for each."
             )
-        own = replace(encoded, classes=name_array(columns))
-        matrix = place_columns(own, {name: place for place, name in enumerate(names)})
+        matrix = place_columns(replace(encoded, classes=name_array(columns)), places)
     elif matrix.shape[1] != len(names):
         raise InputError(
             f"Y has {matrix.shape[1]} label columns, the model {len(names)}; give both the same "

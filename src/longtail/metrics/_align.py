@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
-from longtail.labels import EncodedLabels, encode_like, place_columns
+from longtail.labels import EncodedLabels, encode_like, listed, place_columns
 
 _BLOCK = 1 << 20
 """Score entries that are copied for the kernels at a time."""
@@ -44,7 +44,7 @@ def by_name(encoded: EncodedLabels) -> bool:
 
 
 def _positions(classes: Sequence[Hashable]) -> dict[Any, int]:
-    names = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    names = listed(classes)
     position = {name: column for column, name in enumerate(names)}
     if len(position) != len(names):
         raise InputError("The names in classes are not distinct; give each column its own name.")

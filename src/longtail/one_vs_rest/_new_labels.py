@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import DataWarning, InputError
-from longtail.labels import EncodedLabels, encode_labels, name_array
+from longtail.labels import EncodedLabels, distinct_names, encode_labels, listed, name_array
 
 _FORMS = {
     "names": "a list of label collections, or a 0/1 matrix with label_names",
@@ -46,7 +46,7 @@ def encode_new_labels(
     >>> names.tolist(), matrix.toarray().tolist()
     (['moon'], [[1.0], [0.0]])
     """
-    names = None if label_names is None else _plain(label_names)
+    names = None if label_names is None else listed(label_names)
     if isinstance(Y_new, Iterator):
         Y_new = list(Y_new)
     encoded = encode_labels(Y_new)
@@ -103,7 +103,7 @@ def _unknown_classes(
     }
     if names is None:
         names = list(column)
-    wanted = set(_distinct(names))
+    wanted = set(distinct_names(names))
     stray = next((name for name in column if name not in wanted), None)
     if stray is not None:
         raise InputError(
@@ -153,21 +153,8 @@ def _warn_of_labels_in_all_rows(matrix: sp.csr_array, names: list[Any]) -> None:
         )
 
 
-def _distinct(names: list[Any]) -> list[Any]:
-    try:
-        if len(set(names)) == len(names):
-            return names
-    except TypeError:
-        raise InputError("A label name is not hashable; use strings or numbers.") from None
-    raise InputError("The label names are not distinct; give each column its own name.")
-
-
 def _what(kind: str) -> str:
     return {
         "names": "a list of label collections",
         "multiclass": "one class a row",
     }.get(kind, "a label matrix")
-
-
-def _plain(names: Any) -> list[Any]:
-    return list(names.tolist() if isinstance(names, np.ndarray) else names)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._run import Progress
 from longtail.errors import InputError, LongtailWarning
-from longtail.labels import columns_without, encode_labels, name_array
+from longtail.labels import columns_without, encode_labels, listed, name_array
 from longtail.pairs.profiles import ClassProfiles
 
 if TYPE_CHECKING:
@@ -164,9 +164,7 @@ def encode_new_classes(
     (['fog'], [[1.0], [1.0]])
     """
     if label_names is not None:
-        label_names = list(
-            np.asarray(label_names).tolist() if _is_array(label_names) else label_names
-        )
+        label_names = listed(label_names)
     encoded = encode_labels(y, label_names=label_names)
     names = encoded.classes.tolist()
     if not names:
@@ -205,7 +203,3 @@ def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     if first.dtype.kind == second.dtype.kind and first.dtype.kind != "O":
         return np.concatenate([first, second])
     return name_array([*first.tolist(), *second.tolist()])
-
-
-def _is_array(names: Any) -> bool:
-    return isinstance(names, np.ndarray)
