@@ -48,13 +48,13 @@ import cbm_reasons as reasons
 from cbm_reasons import opened, set_figures
 from data_folder import data_folder
 from longtail.errors import LongtailWarning
-from longtail.metrics import subset_accuracy
-from longtail.mixtures import (
+from longtail.methods.linear import BinaryRelevance
+from longtail.methods.mixtures import (
     ConditionalBernoulliMixture,
     ConditionalBernoulliMixtureCV,
     most_probable_sets,
 )
-from longtail.one_vs_rest import BinaryRelevance
+from longtail.metrics import subset_accuracy
 from peers.bars import Bars
 
 REPEATS = 3
@@ -88,7 +88,7 @@ def decoder(bars: Bars) -> None:
 def _trained(kind: str) -> tuple[float, float, float, str]:
     """Seconds, peak GB, subset accuracy, and what came of it."""
     warnings.simplefilter("ignore", LongtailWarning)
-    from longtail.joint import LabelPowerset
+    from longtail.methods.joint import LabelPowerset
 
     train, test = opened("mediamill")
     if kind == "cbm":

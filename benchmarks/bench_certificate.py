@@ -20,12 +20,13 @@ import scipy.sparse as sp
 from data_folder import DATA, data_folder
 from longtail._numba import kernel
 from longtail._sparse import for_liblinear
-from longtail.data import RowScaler, load
-from longtail.engine import fit_linear
-from longtail.engine.liblinear import in_processes
+from longtail.data import load
 from longtail.errors import ConvergenceWarning
-from longtail.one_vs_rest import ProXML, certify
-from longtail.one_vs_rest._liblinear import Settings, l1_point, solve_labels
+from longtail.features import RowScaler
+from longtail.methods.linear import ProXML, certify
+from longtail.methods.linear._ccd_labels import Settings, l1_point, solve_labels
+from longtail.solvers import fit_linear
+from longtail.solvers.liblinear import in_processes
 
 SWEEPS = 1000
 

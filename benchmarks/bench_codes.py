@@ -30,7 +30,11 @@ from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
 from data_folder import DATA, data_folder
-from longtail.codes import (
+from longtail.data import load
+from longtail.errors import LongtailWarning
+from longtail.features import RowScaler, TextFeatures
+from longtail.labels import encode_labels
+from longtail.methods.codes import (
     PLST,
     CompressedSensing,
     RobustBloom,
@@ -38,13 +42,10 @@ from longtail.codes import (
     choose_clusters,
     decode_robust,
 )
-from longtail.codes.compressed_sensing import SparseDecoder
-from longtail.data import RowScaler, TextFeatures, load
-from longtail.engine.ridge import ridge_values
-from longtail.errors import LongtailWarning
-from longtail.labels import encode_labels
+from longtail.methods.codes.compressed_sensing import SparseDecoder
+from longtail.methods.linear import BinaryRelevance, BRDekel
 from longtail.metrics import f1
-from longtail.one_vs_rest import BinaryRelevance, BRDekel
+from longtail.solvers.ridge.fit import ridge_values
 from peers.bars import Bars
 
 FREQUENT = 1000  # labels of wordnet-hypernyms that are kept

@@ -23,9 +23,9 @@ from multiprocessing import get_context
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.codes import choose_clusters
-from longtail.codes.code import encode, robust_code
 from longtail.labels import cluster_labels, label_counts, unrecoverable_loss
+from longtail.methods.codes import choose_clusters
+from longtail.methods.codes.code import encode, robust_code
 
 POINTS_PER_LABEL = 10
 GROUP = 25

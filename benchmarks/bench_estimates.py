@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from data_folder import DATA, data_folder
-from longtail.comparison.memory import PeakMemory
+from longtail.choosing.peak_memory import PeakMemory
 from longtail.data import load, make_longtail
 from longtail.errors import LongtailError
-from longtail.methods import find_method, methods
-from longtail.published import find_paper, read_trial
+from longtail.methods.registry import find_method, methods
+from longtail.papers import find_paper, read_trial
 from longtail.tagger import usual_features
 
 ALLOWANCE = 32e6

@@ -21,11 +21,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA, data_folder
-from longtail.data import TextFeatures, load, load_api_docs
-from longtail.engine import fit_linear
-from longtail.engine.costs import weights_kept
+from longtail.data import load, load_api_docs
+from longtail.features import TextFeatures
 from longtail.labels import encode_labels
-from longtail.published import find_paper, read_trial
+from longtail.papers import find_paper, read_trial
+from longtail.solvers import fit_linear
+from longtail.solvers.costs import weights_kept
 from longtail.tagger import usual_features
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)

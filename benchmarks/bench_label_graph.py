@@ -34,8 +34,8 @@ from sklearn.decomposition import TruncatedSVD
 from data_folder import missing
 from longtail.errors import ConvergenceWarning
 from longtail.labels import algebraic_connectivity, connected_components, propensities
+from longtail.methods.linear import DiSMEC, ProXML
 from longtail.metrics import evaluate
-from longtail.one_vs_rest import DiSMEC, ProXML
 from peers.embeddings import (
     by_neighbours,
     by_transpose,

@@ -17,10 +17,11 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from data_folder import DATA, data_folder
-from longtail.data import RowScaler, load
+from longtail.data import load
+from longtail.features import RowScaler
 from longtail.labels import propensities
+from longtail.methods.linear import BinaryRelevance, DiSMEC
 from longtail.metrics import evaluate
-from longtail.one_vs_rest import BinaryRelevance, DiSMEC
 
 
 def features(name: str, damping: str | None, norm: str | None = "l2"):

@@ -30,10 +30,11 @@ import numpy as np
 
 from data_folder import DATA, data_folder
 from longtail import ExtremeClassifier, ranked
-from longtail.comparison import Problem, measured, train_method
-from longtail.data import TextFeatures
-from longtail.pairs import OVA, OVO, PairRanker
-from longtail.published import find_paper, open_trial, read_trial
+from longtail.choosing import Problem, measured, train_method
+from longtail.features import TextFeatures
+from longtail.methods.linear import OVA, OVO
+from longtail.methods.pairs import PairRanker
+from longtail.papers import find_paper, open_trial, read_trial
 from peers.bars import Bars
 
 REPEATS = 3

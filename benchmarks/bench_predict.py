@@ -25,10 +25,11 @@ import scipy.sparse as sp
 import longtail
 from data_folder import DATA, missing
 from longtail import ranked
-from longtail.data import RowScaler, load, make_longtail
-from longtail.engine.predict import LinearIndex
+from longtail.data import load, make_longtail
+from longtail.features import RowScaler
 from longtail.labels import TailRanking, inverse_propensities
-from longtail.one_vs_rest import ProXML
+from longtail.methods.linear import ProXML
+from longtail.search.index import LinearIndex
 
 THREADS = 2
 K = 5

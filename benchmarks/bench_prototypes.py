@@ -28,12 +28,13 @@ import numpy as np
 import polars as pl
 
 from data_folder import DATA, data_folder
-from longtail.data import RowScaler
 from longtail.errors import LongtailWarning
+from longtail.features import RowScaler
+from longtail.methods.neighbors import KNN, LMKNN, MLKNN
+from longtail.methods.prototypes import DeepBinaryPrototypes, group_label_sets
 from longtail.metrics import f1
-from longtail.neighbors import KNN, LMKNN, MLKNN
-from longtail.prototypes import DeepBinaryPrototypes, group_label_sets, nearest_codes
-from longtail.published import find_paper, read_trial
+from longtail.papers import find_paper, read_trial
+from longtail.search import nearest_codes
 from peers.bars import Bars
 
 REPEATS = 3

@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.decisions import calibrate, choose_tail
 from longtail.labels import propensities
+from longtail.methods.linear import ProXML, certify
 from longtail.metrics import evaluate
-from longtail.one_vs_rest import ProXML, certify
-from longtail.tail import calibrate, choose_tail
 from peers.bars import Bars
 from peers.problems import Problem, generated, real
 

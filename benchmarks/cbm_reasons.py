@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA
+from longtail.methods.mixtures import ConditionalBernoulliMixture
 from longtail.metrics import hamming_loss, jaccard, subset_accuracy
-from longtail.mixtures import ConditionalBernoulliMixture
-from longtail.published import find_paper, read_trial
+from longtail.papers import find_paper, read_trial
 
 FIELD_STEPS = (20, 60, 100, 200)
 NETWORKS = (("scene", (0.1, 1.0, 10.0)), ("rcv1", (1.0, 10.0, 1e6)), ("mediamill", (1e3,)))
@@ -38,7 +38,7 @@ def set_figures(truth: Any, found: Any) -> str:
 
 def trees() -> None:
     """By trees a label: those that the rounds done have added, and where the tolerance stops."""
-    from longtail.joint import LabelPowerset
+    from longtail.methods.joint import LabelPowerset
 
     print("  trees a label or set: subset accuracy / Jaccard / Hamming")
     for name, rounds in (("scene", (2, 5, 10, 20)), ("rcv1", (1, 2, 3, 5, 10, 20))):
@@ -65,8 +65,8 @@ def trees() -> None:
 
 def halves() -> None:
     """RCV1 with training and test part exchanged, and in random halves."""
-    from longtail.joint import LabelPowerset
-    from longtail.one_vs_rest import BinaryRelevance
+    from longtail.methods.joint import LabelPowerset
+    from longtail.methods.linear import BinaryRelevance
 
     train, test = opened("rcv1")
     X, Y = sp.vstack([train.X, test.X], format="csr"), sp.vstack([train.Y, test.Y], format="csr")
@@ -85,7 +85,7 @@ def halves() -> None:
 def softening() -> None:
     """The power of the first shares where K exceeds the label sets, on Scene's training part."""
     from longtail.data.folds import fold_of_rows
-    from longtail.mixtures import starts
+    from longtail.methods.mixtures import starts
 
     train, _ = opened("scene")
     used = starts.SOFTENING
@@ -140,7 +140,7 @@ def networks() -> None:
     The second is what MEKA does unless told otherwise: one threshold, such that the test points get
     as many labels on average as the training points have.
     """
-    from longtail.joint import DependencyNetwork
+    from longtail.methods.joint import DependencyNetwork
 
     print("  CDN: subset accuracy / Jaccard / Hamming, labels a point")
     for name, strengths in NETWORKS:
@@ -161,7 +161,7 @@ def networks() -> None:
 
 
 def tree_stops() -> None:
-    from longtail.joint import LabelPowerset
+    from longtail.methods.joint import LabelPowerset
 
     train, test = opened("mediamill")
     for trees in SET_TREES:
@@ -178,10 +178,10 @@ def tree_stops() -> None:
 def field_stops() -> None:
     from scipy.optimize import minimize
 
-    from longtail.engine.score_maps import score_map
-    from longtail.engine.softmax_loss import SoftmaxLoss
-    from longtail.joint._pair_scores import PairFeatures, PairScores, set_scores
     from longtail.labels import distinct_sets
+    from longtail.methods.joint._pair_scores import PairFeatures, PairScores, set_scores
+    from longtail.solvers.softmax.loss import SoftmaxLoss
+    from longtail.solvers.softmax.score_maps import score_map
 
     train, test = opened("rcv1")
     sets, which = distinct_sets(train.Y)

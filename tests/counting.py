@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._run import Run
 from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError
+from longtail.runtime.run import Run
 
 
 class CountsOnly(ExtremeClassifier):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from longtail.base import ExtremeClassifier
-from longtail.methods import methods
+from longtail.methods.registry import methods
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "cbm": {"n_components": 3, "n_starts": 2, "max_rounds": 5},

@@ -13,11 +13,12 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
 import longtail.methods
-from longtail.comparison.memory import PeakMemory
+from longtail.choosing.peak_memory import PeakMemory
 from longtail.data import make_longtail
-from longtail.joint._conditionals import Task
+from longtail.methods.joint._conditionals import Task
 
-longtail.methods.methods()  # imports every method before the fork
+for _method in longtail.methods.registry.methods().values():
+    _method.estimator  # noqa: B018 - imported before the fork
 
 N, D, L = 4000, 4000, 20_000
 
@@ -68,7 +69,7 @@ def _thin_out() -> None:
 
 
 def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
-    estimator = longtail.methods.find_method(method).estimator
+    estimator = longtail.methods.registry.find_method(method).estimator
     small = make_longtail(200, 80, 100, random_state=0)
     model = estimator(**settings).fit(small.X, small.Y)  # kernels compiled, libraries loaded
     model.predict(small.X), model.predict_topk(small.X, 5)

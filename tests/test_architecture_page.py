@@ -21,7 +21,7 @@ from tests.pages import python_blocks
 from tests.test_contract import names_of
 
 (CODE,) = python_blocks((ROOT / "docs" / "architecture.md").read_text("utf-8"))
-PLACE = re.match(r"# src/longtail/(\w+)/(\w+)\.py\n", CODE).groups()
+PLACE = re.match(r"# src/longtail/methods/(\w+)/(\w+)\.py\n", CODE).groups()
 MODULE = "example_of_the_page"
 
 
@@ -109,15 +109,17 @@ class TestExample(test_contract.TestContract):
         assert test_contract.trainings.has_pieces(folder)
 
 
-def test_a_file_in_a_wing_is_all_it_takes(tmp_path):
+def test_a_file_in_a_family_and_a_line_in_the_registry_are_all_it_takes(tmp_path):
     """The command line lists it, trains it and uses the model; the shared tests run it."""
-    wing, name = PLACE
-    (tmp_path / "wing").mkdir()
-    (tmp_path / "wing" / f"{name}.py").write_text(CODE)
+    family, name = PLACE
+    (tmp_path / "family").mkdir()
+    (tmp_path / "family" / f"{name}.py").write_text(CODE)
     write_features(tmp_path / "train.txt", tmp_path / "test.txt")
     script = (
-        f"import sys, longtail.{wing}\n"
-        f"longtail.{wing}.__path__.append(sys.argv[1] + '/wing')\n"
+        f"import sys, longtail.methods.{family}\n"
+        f"longtail.methods.{family}.__path__.append(sys.argv[1] + '/family')\n"
+        "from longtail.methods import registry\n"
+        f"registry.OURS['logistic'] = '{family}.{name}:LogisticOneVsRest'\n"
         "from tests.cli.conftest import call\n"
         "from tests.instances import instances\n"
         "assert 'logistic' in [each.method for each in instances()]\n"
@@ -133,5 +135,5 @@ def test_a_file_in_a_wing_is_all_it_takes(tmp_path):
     assert done.returncode == 0, done.stderr
     assert re.search(r"Method +logistic \(Tagger\)", done.stdout)
     saved = (tmp_path / "model" / "model.json").read_text()
-    assert f"longtail.{wing}.{name}.LogisticOneVsRest" in saved
-    assert "logistic" not in longtail.methods.methods()
+    assert f"longtail.methods.{family}.{name}.LogisticOneVsRest" in saved
+    assert "logistic" not in longtail.methods.registry.methods()

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import longtail
 from longtail.data import make_longtail
-from longtail.methods import methods
+from longtail.methods.registry import methods
 from tests.conftest import ROOT
 from tests.instances import SETTINGS
 

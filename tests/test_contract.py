@@ -25,11 +25,12 @@ from sklearn.pipeline import make_pipeline
 import longtail
 from longtail import ranked
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.data import RowScaler, make_longtail
-from longtail.engine.workers import Workers
+from longtail.data import make_longtail
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
+from longtail.features import RowScaler
 from longtail.labels import inverse_propensities
 from longtail.metrics import evaluate
+from longtail.runtime.workers import Workers
 from longtail.store.description import NAME, sealed
 from tests import trainings
 from tests.cli.conftest import call
@@ -70,18 +71,18 @@ def names_of(Y):
 
 
 BLOCKS = {
-    "codes._regression.BLOCK_ROWS": 64,
-    "joint._conditional_classifier.MOST_ROWS": 64,
-    "joint._support.BLOCK_BYTES": 2**14,
-    "mixtures.em.BLOCK_BYTES": 2**14,
-    "neighbors._search.BLOCK_ROWS": 64,
-    "pairs.liblinear.VOTES": 2**14,
-    "pairs.log_tree.SPAN": 64,
-    "pairs.similarity.BLOCK": 64,
-    "pairs.transformed_set.BLOCK_PAIRS": 2**8,
-    "prototypes.label_groups.ROWS": 64,
-    "prototypes.training.ROWS": 64,
-    "voting.classifier.BLOCK_ROWS": 64,
+    "methods.codes._regression.BLOCK_ROWS": 64,
+    "methods.joint._conditional_classifier.MOST_ROWS": 64,
+    "methods.joint._support.BLOCK_BYTES": 2**14,
+    "methods.mixtures.em.BLOCK_BYTES": 2**14,
+    "search.neighbours.BLOCK_ROWS": 64,
+    "methods.linear.multiclass.VOTES": 2**14,
+    "methods.trees.log_tree.SPAN": 64,
+    "methods.pairs.similarity.BLOCK": 64,
+    "methods.pairs.transformed_set.BLOCK_PAIRS": 2**8,
+    "methods.prototypes.label_groups.ROWS": 64,
+    "methods.prototypes.training.ROWS": 64,
+    "methods._voting.BLOCK_ROWS": 64,
 }
 """What is done in one piece, so small that 300 points are several, for threads to share."""
 
@@ -115,7 +116,7 @@ def shared(monkeypatch):
             return super().__call__(each())
 
     monkeypatch.setattr(Workers, "submit", counted)
-    monkeypatch.setattr("longtail.engine.liblinear.Parallel", Counted)
+    monkeypatch.setattr("longtail.solvers.liblinear.Parallel", Counted)
     return pieces
 
 

@@ -11,11 +11,12 @@ from functools import cache
 import pytest
 
 import longtail
-from longtail.methods import WINGS, methods
+from longtail.methods.registry import OURS, methods
 from tests.conftest import ROOT
 
 SOURCE = ROOT / "src" / "longtail"
 FILES = sorted(SOURCE.rglob("*.py"))
+FAMILIES = {home.partition(":")[0] for home in OURS.values()}
 LARGEST = 500  # lines of a file; most have fewer than 400
 
 
@@ -46,18 +47,18 @@ def private_imports(path, text):
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
-        ("from longtail.engine._growing import Growth", True),
-        ("from longtail.engine.train import _fit", True),
-        ("import longtail.engine._loss_kernels", True),
+        ("from longtail.solvers._growing import Growth", True),
+        ("from longtail.solvers.linear.fit import _fit", True),
+        ("import longtail.solvers.linear._loss_kernels", True),
         ("from longtail.base import _plain", True),
-        ("from longtail.pairs._counts import as_counts", False),
+        ("from longtail.methods.pairs._counts import as_counts", False),
         ("from longtail._sparse import ranked", False),
         ("from longtail import __version__", False),
         ("from numpy import _core", False),
     ],
 )
 def test_private_imports_are_seen(line, refused):
-    assert bool(private_imports(SOURCE / "pairs" / "x.py", line)) is refused
+    assert bool(private_imports(SOURCE / "methods" / "pairs" / "x.py", line)) is refused
 
 
 def test_no_part_imports_what_is_private_to_another():
@@ -83,7 +84,7 @@ def test_the_page_shows_every_part():
     page = (ROOT / "docs" / "architecture.md").read_text()
     shown = set(re.findall(r"`([a-z_]+)(?:/|\.py)`", page))
     assert PARTS - shown == set()
-    assert set(WINGS) <= shown
+    assert shown >= FAMILIES
 
 
 def test_every_part_is_there_after_the_import():
@@ -105,19 +106,17 @@ def test_every_name_of_longtail_is_there_and_known_to_type_checkers():
     assert told == set(longtail.__all__) - {"__version__"}
 
 
-def test_the_methods_of_all_papers_are_exported():
-    """The first of each wing that has a paper of its own."""
-    own = {"rbf", "cbm", "mrb", "dbpc", "proxml"}
-    assert {methods()[name].estimator.__name__ for name in own} <= set(longtail.__all__)
+def test_every_classifier_can_be_imported_from_longtail():
+    assert {method.estimator.__name__ for method in methods().values()} <= set(longtail.__all__)
 
 
 NAMED_TUPLES = {"_asdict", "_fields", "_replace"}  # public, as Python documents them
 
 
 def private_uses(path):
-    """Private attributes of other objects that this file's part does not define itself; a wing's
+    """Private attributes of other objects that this file's part does not define itself;
     classifiers have those of their base as well."""
-    parts = {_part(path), *(("base.py",) if _part(path) in WINGS else ())}
+    parts = {_part(path), *(("base.py",) if _part(path) == "methods" else ())}
     own = set().union(NAMED_TUPLES, *(_defined(each) for each in FILES if _part(each) in parts))
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
@@ -150,7 +149,30 @@ def test_no_part_calls_what_is_private_to_another():
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
-def test_the_page_of_the_engine_names_every_method():
-    page = (ROOT / "docs" / "engine.md").read_text("utf-8")
+def test_the_page_of_the_solvers_names_every_method():
+    page = (ROOT / "docs" / "solvers.md").read_text("utf-8")
     table = page.partition("## Which methods stand on it")[2].partition("\n## ")[0]
     assert set(methods()) <= set(re.findall(r"`([\w-]+)`", table))
+
+
+def test_one_look_up_imports_one_family():
+    script = (
+        "import sys\n"
+        "from longtail.methods import find_method\n"
+        "find_method('proxml').estimator\n"
+        "print(*sorted({name.split('.')[2] for name in sys.modules\n"
+        "               if name.startswith('longtail.methods.') and '._' not in name}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["linear", "registry"]
+
+
+def test_the_registry_names_its_methods_and_no_class_is_forgotten():
+    for name, method in methods().items():
+        assert method.estimator.method == name
+    found = set()
+    for path in (SOURCE / "methods").rglob("*.py"):
+        found |= set(re.findall(r'^    method: ClassVar\[str\] = "(.+)"$', path.read_text(), re.M))
+    assert found == set(OURS)

@@ -7,7 +7,7 @@ import pytest
 
 from longtail.data import make_longtail
 from longtail.errors import InputError
-from longtail.methods import find_method, methods
+from longtail.methods.registry import find_method, methods
 from tests.peaks import D, L, N, peaks, problem
 
 SETTINGS = {  # models small enough for the bound below to bite, and few rounds

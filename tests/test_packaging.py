@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from longtail.extras import EXTRAS
+from longtail.runtime.extras import EXTRAS
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

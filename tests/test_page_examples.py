@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import longtail
 from longtail.data import Dataset, load_api_docs, make_longtail, save
 from longtail.labels import propensities
-from longtail.one_vs_rest import DiSMEC
+from longtail.methods.linear import DiSMEC
 from tests.conftest import ROOT
 from tests.pages import python_blocks, versions
 from tests.test_pages import PAGES

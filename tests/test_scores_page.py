@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from longtail.methods import methods
+from longtail.methods.registry import methods
 from tests.conftest import ROOT
 
 

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 import longtail
 from longtail import BinaryRelevance, DiSMEC, Tagger
-from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError, ParameterError
+from longtail.features import RowScaler, TextFeatures
 
 TEXTS = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
 LABELS = [["sea"], ["winter"], ["sea", "fun"], ["winter"]]

@@ -15,7 +15,8 @@ import longtail.methods
 from longtail.base import ExtremeClassifier
 from longtail.data import make_longtail
 
-longtail.methods.methods()  # imports every method before the fork
+for _method in longtail.methods.registry.methods().values():
+    _method.estimator  # noqa: B018 - imported before the fork
 
 
 def problem() -> Any:

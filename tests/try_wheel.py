@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from longtail.extras import EXTRAS, missing_extras
+from longtail.runtime.extras import EXTRAS, missing_extras
 
 LONGTAIL = str(Path(sys.executable).with_name("longtail"))
 REFUSED = 1

@@ -10,15 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA
-from longtail.data import (
-    Dataset,
-    RowScaler,
-    TextFeatures,
-    load,
-    load_api_docs,
-    make_longtail,
-    train_test_split,
-)
+from longtail.data import Dataset, load, load_api_docs, make_longtail, train_test_split
+from longtail.features import RowScaler, TextFeatures
 from peers.embeddings import RidgeRegression
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA, missing
-from longtail.data import RowScaler, load, make_longtail
+from longtail.data import load, make_longtail
+from longtail.features import RowScaler
 
 SEED = 0
 

@@ -8,61 +8,123 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from longtail._version import __version__
+__version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from longtail._sparse import ranked
     from longtail.base import ExtremeClassifier
-    from longtail.codes import RobustBloom
-    from longtail.comparison import compare
+    from longtail.choosing import compare, recommend
     from longtail.data import Dataset
-    from longtail.estimates import Estimate
     from longtail.explanation import Explanation
+    from longtail.features import RowScaler, TextFeatures
+    from longtail.methods.codes import PLST, CompressedSensing, RobustBloom, StandardBloom
+    from longtail.methods.joint import (
+        ChainEnsemble,
+        ClassifierChain,
+        DependencyNetwork,
+        LabelPowerset,
+        PairwiseCRF,
+        ProbabilisticClassifierChain,
+    )
+    from longtail.methods.linear import (
+        CCDL1,
+        MSVM,
+        OVA,
+        OVO,
+        BinaryRelevance,
+        BRDekel,
+        DiSMEC,
+        ProXML,
+        ProXMLCV,
+    )
+    from longtail.methods.mixtures import ConditionalBernoulliMixture, ConditionalBernoulliMixtureCV
+    from longtail.methods.neighbors import KNN, LMKNN, MLKNN
+    from longtail.methods.pairs import PairRanker
+    from longtail.methods.prototypes import DeepBinaryPrototypes
+    from longtail.methods.trees import LogTree
     from longtail.metrics import evaluate
-    from longtail.mixtures import ConditionalBernoulliMixture
-    from longtail.one_vs_rest import BinaryRelevance, DiSMEC, ProXML, ProXMLCV
-    from longtail.pairs import PairRanker
-    from longtail.prototypes import DeepBinaryPrototypes
-    from longtail.recommendation import recommend
-    from longtail.stored import load
+    from longtail.runtime.estimates import Estimate
+    from longtail.store.estimator import load
     from longtail.tagger import Tagger
 
 _HOMES = {
-    "BinaryRelevance": "longtail.one_vs_rest",
-    "ConditionalBernoulliMixture": "longtail.mixtures",
+    "BRDekel": "longtail.methods.linear",
+    "BinaryRelevance": "longtail.methods.linear",
+    "CCDL1": "longtail.methods.linear",
+    "ChainEnsemble": "longtail.methods.joint",
+    "ClassifierChain": "longtail.methods.joint",
+    "CompressedSensing": "longtail.methods.codes",
+    "ConditionalBernoulliMixture": "longtail.methods.mixtures",
+    "ConditionalBernoulliMixtureCV": "longtail.methods.mixtures",
     "Dataset": "longtail.data",
-    "DeepBinaryPrototypes": "longtail.prototypes",
-    "DiSMEC": "longtail.one_vs_rest",
-    "Estimate": "longtail.estimates",
+    "DeepBinaryPrototypes": "longtail.methods.prototypes",
+    "DependencyNetwork": "longtail.methods.joint",
+    "DiSMEC": "longtail.methods.linear",
+    "Estimate": "longtail.runtime.estimates",
     "Explanation": "longtail.explanation",
     "ExtremeClassifier": "longtail.base",
-    "PairRanker": "longtail.pairs",
-    "ProXML": "longtail.one_vs_rest",
-    "ProXMLCV": "longtail.one_vs_rest",
-    "RobustBloom": "longtail.codes",
+    "KNN": "longtail.methods.neighbors",
+    "LMKNN": "longtail.methods.neighbors",
+    "LabelPowerset": "longtail.methods.joint",
+    "LogTree": "longtail.methods.trees",
+    "MLKNN": "longtail.methods.neighbors",
+    "MSVM": "longtail.methods.linear",
+    "OVA": "longtail.methods.linear",
+    "OVO": "longtail.methods.linear",
+    "PLST": "longtail.methods.codes",
+    "PairRanker": "longtail.methods.pairs",
+    "PairwiseCRF": "longtail.methods.joint",
+    "ProXML": "longtail.methods.linear",
+    "ProXMLCV": "longtail.methods.linear",
+    "ProbabilisticClassifierChain": "longtail.methods.joint",
+    "RobustBloom": "longtail.methods.codes",
+    "RowScaler": "longtail.features",
+    "StandardBloom": "longtail.methods.codes",
     "Tagger": "longtail.tagger",
-    "compare": "longtail.comparison",
+    "TextFeatures": "longtail.features",
+    "compare": "longtail.choosing",
     "evaluate": "longtail.metrics",
-    "load": "longtail.stored",
+    "load": "longtail.store.estimator",
     "ranked": "longtail._sparse",
-    "recommend": "longtail.recommendation",
+    "recommend": "longtail.choosing",
 }
 
-__all__ = [
+__all__ = [  # noqa: RUF022
+    "__version__",
+    "BRDekel",
     "BinaryRelevance",
+    "CCDL1",
+    "ChainEnsemble",
+    "ClassifierChain",
+    "CompressedSensing",
     "ConditionalBernoulliMixture",
+    "ConditionalBernoulliMixtureCV",
     "Dataset",
     "DeepBinaryPrototypes",
+    "DependencyNetwork",
     "DiSMEC",
     "Estimate",
     "Explanation",
     "ExtremeClassifier",
+    "KNN",
+    "LMKNN",
+    "LabelPowerset",
+    "LogTree",
+    "MLKNN",
+    "MSVM",
+    "OVA",
+    "OVO",
+    "PLST",
     "PairRanker",
+    "PairwiseCRF",
     "ProXML",
     "ProXMLCV",
+    "ProbabilisticClassifierChain",
     "RobustBloom",
+    "RowScaler",
+    "StandardBloom",
     "Tagger",
-    "__version__",
+    "TextFeatures",
     "compare",
     "evaluate",
     "load",
@@ -72,11 +134,26 @@ __all__ = [
 
 
 _PARTS = (
-    "base", "cli", "codes", "comparison", "data", "engine", "errors", "estimates", "explanation",
-    "extras", "joint", "labels", "marginal", "methods", "metrics", "mixtures", "neighbors",
-    "one_vs_rest", "pairs", "probabilities", "prototypes", "published", "recommendation", "report",
-    "store", "stored", "tagger", "tail", "voting",
-)  # fmt: skip
+    "base",
+    "choosing",
+    "cli",
+    "data",
+    "decisions",
+    "errors",
+    "explanation",
+    "features",
+    "labels",
+    "methods",
+    "metrics",
+    "papers",
+    "parameters",
+    "report",
+    "runtime",
+    "search",
+    "solvers",
+    "store",
+    "tagger",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,12 +19,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from longtail._checks import check_count, check_jobs
-from longtail._kept import kept_for
-from longtail._run import Progress, Run, progress_bar
 from longtail._sparse import as_csr, from_ranked, ranked
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.estimates import Estimate, matrix_bytes, unknown
 from longtail.explanation import Explanation
 from longtail.labels import (
     EncodedLabels,
@@ -37,7 +33,11 @@ from longtail.labels import (
     inverse_propensities,
     listed,
 )
-from longtail.stored import StoredEstimator, load
+from longtail.parameters import check_count, check_jobs
+from longtail.runtime.estimates import Estimate, matrix_bytes, unknown
+from longtail.runtime.kept import kept_for
+from longtail.runtime.run import Progress, Run, progress_bar
+from longtail.store.estimator import StoredEstimator, load
 
 __all__ = ["Explanation", "ExtremeClassifier", "StoredEstimator", "check_tail", "load", "rarity"]
 
@@ -53,8 +53,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
-    propensities are made of. `calibration_`, where `longtail.tail` has set it, holds the scale and
-    the shift that make log-odds of scores.
+    propensities are made of. `calibration_`, where `longtail.decisions` has set it, holds the scale
+    and the shift that make log-odds of scores.
     """
 
     method: ClassVar[str] = ""
@@ -112,7 +112,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return 2.0, 0.0
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        """What `_fit` will need on the same data, in O(nnz); see `longtail.estimates`.
+        """What `_fit` will need on the same data, in O(nnz); see `longtail.runtime.estimates`.
 
         Without one of its own, a method gets a guess.
         """
@@ -186,7 +186,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         Examples
         --------
         >>> from longtail.data import make_longtail
-        >>> from longtail.one_vs_rest import DiSMEC
+        >>> from longtail import DiSMEC
         >>> data = make_longtail(200, 300, 50, random_state=0)
         >>> DiSMEC().estimate(data.X, data.Y).peak_bytes < 50e6
         True
@@ -229,7 +229,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
         Notes
         -----
-        σ(scale·score + shift) is the probability that the label is right, as `longtail.tail`
+        σ(scale·score + shift) is the probability that the label is right, as `longtail.decisions`
         calibrates it; without calibration scale and shift are those that the kind of score
         suggests. Linear methods rank all labels so; others the max(100, 10k) that score highest.
         A label without a training point gets nothing on top, since nothing is known of it.

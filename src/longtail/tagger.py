@@ -16,14 +16,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
-from longtail._run import Progress
 from longtail._sparse import as_csr, ranked
 from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
-from longtail.data import RowScaler, TextFeatures
 from longtail.errors import InputError, ParameterError
-from longtail.estimates import Estimate, matrix_bytes
+from longtail.features import RowScaler, TextFeatures
 from longtail.labels import name_array
-from longtail.one_vs_rest import DiSMEC
+from longtail.methods.linear import DiSMEC
+from longtail.runtime.estimates import Estimate, matrix_bytes
+from longtail.runtime.run import Progress
 from longtail.store.registry import registered_name
 
 store.register(TextFeatures)

@@ -18,8 +18,8 @@ from longtail import Tagger
 from longtail.cli.compare import compare
 from longtail.cli.train import train
 from longtail.data import Dataset, load, save
+from longtail.methods.linear import BinaryRelevance, DiSMEC
 from longtail.metrics import accuracy, covered_classes, evaluate, maf1
-from longtail.one_vs_rest import BinaryRelevance, DiSMEC
 from tests.cli.files import N_LABELS
 from tests.conftest import ROOT
 from tests.counting import CountsOnly
@@ -161,8 +161,8 @@ class TestKindsOfFeatures:
     @pytest.fixture(autouse=True)
     def known(self, monkeypatch):
         method = longtail.methods.Method("counts-only", CountsOnly, "", "", "Counts.")
-        found = {"dismec": longtail.methods.methods()["dismec"], "counts-only": method}
-        monkeypatch.setattr("longtail.methods.methods", lambda: found)
+        found = {"dismec": longtail.methods.registry.methods()["dismec"], "counts-only": method}
+        monkeypatch.setattr("longtail.methods.registry.methods", lambda: found)
 
     def test_every_method_gets_its_own(self, call, files):
         for data in (files / "features", files / "train.jsonl"):
@@ -218,15 +218,17 @@ def test_one_class_a_point(call, tmp_path):
 
 class TestMethods:
     def test_all(self, call, files, monkeypatch):
-        known = {name: longtail.methods.methods()[name] for name in ("br", "dismec")}
-        monkeypatch.setattr("longtail.methods.methods", lambda: known)
+        known = {name: longtail.methods.registry.methods()[name] for name in ("br", "dismec")}
+        monkeypatch.setattr("longtail.methods.registry.methods", lambda: known)
         found = call("compare", files / "features", "-m", "all", "--json", "-q").json
         assert [result["name"] for result in found["results"]] == ["br", "dismec"]
 
     def test_really_all(self, all_compared):
         """Every method there is has figures, or the reason why not."""
         found, page = all_compared
-        assert [result["name"] for result in found["results"]] == list(longtail.methods.methods())
+        assert [result["name"] for result in found["results"]] == list(
+            longtail.methods.registry.methods()
+        )
         text = page.read_text("utf-8")
         figures = text.partition("<h2>Left out</h2>")[0]
         for result in found["results"]:
@@ -242,8 +244,8 @@ class TestMethods:
 
     def test_all_that_fit(self, call, files, monkeypatch):
         """Methods that would need too much are not tried, and their rows say why."""
-        known = {name: longtail.methods.methods()[name] for name in ("br", "dismec")}
-        monkeypatch.setattr("longtail.methods.methods", lambda: known)
+        known = {name: longtail.methods.registry.methods()[name] for name in ("br", "dismec")}
+        monkeypatch.setattr("longtail.methods.registry.methods", lambda: known)
         usual = DiSMEC._estimate
         needed = {"seconds": 700.0, "peak_bytes": 10**6}
 

@@ -14,7 +14,7 @@ from longtail.cli import app
 from longtail.cli._docstrings import parameter_docs
 from longtail.data import load
 from longtail.labels import algebraic_connectivity, tail_statistics
-from longtail.methods import methods
+from longtail.methods.registry import methods
 
 COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from longtail.data import Dataset, make_longtail, save
-from longtail.one_vs_rest import DiSMEC
-from longtail.published import Noted, Paper, PublishedTable, Trial, find_paper
+from longtail.methods.linear import DiSMEC
+from longtail.papers import Noted, Paper, PublishedTable, Trial, find_paper
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def grown(monkeypatch):
         noted=(Noted("elsewhere it is 0.8", dataset="Made-8"),),
         counts_parameters=True,
     )
-    monkeypatch.setattr("longtail.published.registry.papers", lambda: {"grown": paper})
+    monkeypatch.setattr("longtail.papers.registry.papers", lambda: {"grown": paper})
     return paper
 
 

@@ -10,9 +10,9 @@ import pytest
 import longtail
 from longtail import store
 from longtail.data import load
+from longtail.decisions import choose_tail, fit_calibration, validation_scores
 from longtail.labels import propensities
 from longtail.metrics import evaluate
-from longtail.tail import choose_tail, fit_calibration, validation_scores
 from tests.cli.test_refusals import assert_refused
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import longtail
-from longtail.estimates import Estimate
-from longtail.pairs.liblinear import OVA
+from longtail.methods.linear.multiclass import OVA
+from longtail.runtime.estimates import Estimate
 
 HUGE = ("-m", "dbpc", "--set", "hidden=1000000000")  # terabytes on any machine
 

@@ -22,7 +22,7 @@ from longtail.data.api_docs import (
     collect_rows,
     load_api_docs,
 )
-from longtail.data.text import TextFeatures
+from longtail.features.text import TextFeatures
 
 ROWS = [("one two three", ["sea", "sun"]), ("four five six", ["sun"])]
 

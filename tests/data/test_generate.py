@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from longtail.data.generate import make_longtail, power_law_counts
-from longtail.data.scaling import RowScaler
 from longtail.errors import ParameterError
+from longtail.features.scaling import RowScaler
 
 
 def counts_of(data):

@@ -14,13 +14,13 @@ from sklearn.model_selection import cross_val_score
 
 import longtail
 from longtail.data import Dataset
+from longtail.decisions import validation_scores
 from longtail.errors import InputError
-from longtail.joint import ClassifierChain
 from longtail.labels import as_predicted, encode_labels, encode_like
+from longtail.methods.joint import ClassifierChain
+from longtail.methods.linear import DiSMEC, ProXML, certify
 from longtail.metrics import evaluate, scorer
 from longtail.metrics.frequency import by_frequency
-from longtail.one_vs_rest import DiSMEC, ProXML, certify
-from longtail.tail import validation_scores
 
 NAMES = ["sun", "sea", "fog", "ice"]
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from longtail.comparison import Comparison, Result, compare
+from longtail.choosing import Comparison, Result, compare
 from longtail.data import Dataset
 from longtail.report import comparison_html, save_page
 from tests.cli.conftest import call

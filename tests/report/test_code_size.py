@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from longtail import report
-from longtail.codes.choosing import choose_clusters, code_size_curve, lower_envelope
 from longtail.errors import ParameterError
+from longtail.methods.codes.choosing import choose_clusters, code_size_curve, lower_envelope
 from longtail.report.code_size import code_size_figure, code_size_table
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from longtail import report
-from longtail.comparison import Comparison, Result, Setup
+from longtail.choosing import Comparison, Result, Setup
 from longtail.errors import ParameterError
 from longtail.metrics import Evaluation
-from longtail.published import Cell, Noted, Reproduced, find_paper
+from longtail.papers import Cell, Noted, Reproduced, find_paper
 
 COMMON = Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1, 3))
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from longtail import report
-from longtail.comparison import Comparison, Result, compare
+from longtail.choosing import Comparison, Result, compare
 from longtail.data import Dataset, make_longtail
 from longtail.errors import MissingExtraError, ParameterError
 from longtail.metrics import FREQUENCY_BINS

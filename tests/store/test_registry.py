@@ -144,4 +144,4 @@ def test_a_missing_dependency_of_ours_is_named(monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", fail)
     with pytest.raises(ModelError, match="needs torch, which is not installed"):
-        registered_class("longtail.prototypes.Deep")
+        registered_class("longtail.methods.prototypes.Deep")

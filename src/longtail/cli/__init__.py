@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from longtail._version import __version__
 from longtail.cli._failures import INTERRUPTED, Commands, complain
 from longtail.cli.compare import compare
 from longtail.cli.demo import demo
@@ -38,6 +37,8 @@ for command in (demo, inspect, train, extend, predict, evaluate, tail, compare, 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from longtail import __version__
+
         typer.echo(f"longtail {__version__}")
         raise typer.Exit()
 

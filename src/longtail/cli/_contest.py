@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longtail.base import ExtremeClassifier
-    from longtail.comparison import Comparison, Limits, Problem, Result
+    from longtail.choosing import Comparison, Limits, Problem, Result
 
 
 class Contest:
@@ -27,8 +27,8 @@ class Contest:
         quiet: bool,
         as_json: bool,
     ) -> None:
-        from longtail.comparison import Comparison, Setup
-        from longtail.comparison.entrants import kinds_of
+        from longtail.choosing import Comparison, Setup
+        from longtail.choosing.comparison_rows import kinds_of
         from longtail.report import ComparisonTable
 
         kinds = kinds_of(classifiers.values())
@@ -44,8 +44,8 @@ class Contest:
 
     def run(self) -> None:
         """Try all methods; on Ctrl-C stop there and remember it."""
+        from longtail.choosing import try_method
         from longtail.cli._output import remark
-        from longtail.comparison import try_method
 
         if not self._as_json:
             _say(f"{_heading(self.comparison)}\n\n{self._table.head()}")

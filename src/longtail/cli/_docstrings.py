@@ -23,7 +23,7 @@ def parameter_docs(documented: object) -> dict[str, ParameterDoc]:
 
     Examples
     --------
-    >>> from longtail.one_vs_rest import DiSMEC
+    >>> from longtail import DiSMEC
     >>> parameter_docs(DiSMEC)["C"]
     ParameterDoc(kind='float', about='Weight of the errors against the penalty.')
     """

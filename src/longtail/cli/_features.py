@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from longtail.data import Dataset, RowScaler, TextFeatures
-from longtail.data.scaling import Damping, Norm
-from longtail.data.text import ANALYZERS
+from longtail.data import Dataset
 from longtail.errors import ParameterError
+from longtail.features import RowScaler, TextFeatures
+from longtail.features.scaling import Damping, Norm
+from longtail.features.text import ANALYZERS
 from longtail.tagger import FeatureKind, usual_features
 
 _FOR_TEXTS = ("analyzer", "ngrams", "min_df", "max_df", "max_features", "stop_words")

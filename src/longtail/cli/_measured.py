@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail._run import progress_bar
 from longtail.cli._models import Model, chunks
 from longtail.data import Dataset
 from longtail.labels import propensities
 from longtail.metrics import Evaluation, by_frequency, evaluate
+from longtail.runtime.run import progress_bar
 
 
 @dataclass(frozen=True)

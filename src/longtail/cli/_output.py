@@ -28,7 +28,7 @@ def indented(text: str, by: int = 2) -> Padding:
 
 def print_missing_extras() -> None:
     """Say what is not installed, what it is for and how to install it; nothing if all is there."""
-    from longtail.extras import missing_extras
+    from longtail.runtime.extras import missing_extras
 
     missing = missing_extras()
     if missing:

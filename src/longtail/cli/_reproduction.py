@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from longtail.published import Candidate, OpenTrial, Paper, Reproduced, Trial
+    from longtail.papers import Candidate, OpenTrial, Paper, Reproduced, Trial
 
 
 class Reproduction:
@@ -72,8 +72,8 @@ class Reproduction:
 
     def _run(self, trial: Trial) -> None:
         from longtail.cli._output import remark
-        from longtail.methods import methods as known
-        from longtail.published import differences, open_trial, run_method
+        from longtail.methods.registry import methods as known
+        from longtail.papers import differences, open_trial, run_method
         from longtail.report import differences_text, reproduced_text
 
         remark(f"Reading {trial.dataset}", quiet=self._quiet)
@@ -113,8 +113,8 @@ class Reproduction:
     def _chosen(self, trial: Trial, described: dict[str, Any]) -> Trial:
         """The trial with settings chosen anew."""
         from longtail.cli._output import remark
-        from longtail.methods import find_method
-        from longtail.published import choose, read_trial, with_choice
+        from longtail.methods.registry import find_method
+        from longtail.papers import choose, read_trial, with_choice
         from longtail.report import candidate_line, choice_heading
 
         assert trial.choice is not None
@@ -137,9 +137,9 @@ class Reproduction:
         return with_choice(trial, candidates)
 
     def _begin(self, opened: OpenTrial, methods: list[str], described: dict[str, Any]) -> None:
-        from longtail.comparison import Setup
-        from longtail.comparison.entrants import kinds_of
-        from longtail.methods import methods as known
+        from longtail.choosing import Setup
+        from longtail.choosing.comparison_rows import kinds_of
+        from longtail.methods.registry import methods as known
         from longtail.report import trial_heading
 
         names = [self._paper.methods[method] for method in methods]

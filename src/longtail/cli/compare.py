@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longtail.base import ExtremeClassifier
-    from longtail.comparison import Limits, Problem
+    from longtail.choosing import Limits, Problem
     from longtail.data import Dataset
 
 TRIED = "What is tried"
@@ -166,10 +166,10 @@ def compare(
     ```
     """
     from longtail.base import check_tail
+    from longtail.choosing.comparison_rows import check_places
     from longtail.cli._contest import Contest
     from longtail.cli._features import FeatureOptions
     from longtail.cli._output import remark
-    from longtail.comparison.entrants import check_places
     from longtail.labels import propensity_constants
     from longtail.report import check_page_target, check_plot_target
 
@@ -215,7 +215,7 @@ def parse_limits(methods: str, minutes: float | None, gigabytes: float | None) -
     >>> parse_limits("all", None, 4), parse_limits("dismec", None, None)
     (Limits(time_limit=10.0, memory_limit=4), Limits(time_limit=None, memory_limit=None))
     """
-    from longtail.comparison import Limits
+    from longtail.choosing import Limits
 
     if minutes is None and "all" in (word.strip() for word in methods.split(",")):
         minutes = USUAL_TIME_LIMIT
@@ -232,10 +232,10 @@ def parse_methods(
     >>> parse_methods("dismec,loose=dismec", ["loose.C=0.1"], jobs=2)
     {'dismec': DiSMEC(n_jobs=2), 'loose': DiSMEC(C=0.1, n_jobs=2)}
     """
-    from longtail.comparison.entrants import named_classifiers
+    from longtail.choosing.comparison_rows import named_classifiers
     from longtail.errors import ParameterError
-    from longtail.methods import find_method, parse_settings
-    from longtail.methods import methods as known
+    from longtail.methods.registry import find_method, parse_settings
+    from longtail.methods.registry import methods as known
 
     wanted: dict[str, str] = {}
     for word in filter(None, (word.strip() for word in words.split(","))):
@@ -310,9 +310,9 @@ def _prepared(
     """The data with the features that the methods want."""
     from dataclasses import replace
 
+    from longtail.choosing import prepare
+    from longtail.choosing.comparison_rows import kinds_of
     from longtail.cli._output import remark
-    from longtail.comparison import prepare
-    from longtail.comparison.entrants import kinds_of
 
     features = {kind: options.transformer(train, kind) for kind in kinds_of(classifiers.values())}
     problem = prepare(train, test, features=features, propensity_constants=constants)

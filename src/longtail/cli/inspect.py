@@ -22,8 +22,8 @@ from longtail.cli._options import (
 )
 
 if TYPE_CHECKING:
+    from longtail.choosing import Recommendation, Want
     from longtail.data import Dataset
-    from longtail.recommendation import Recommendation, Want
 
 
 def inspect(
@@ -77,7 +77,7 @@ def inspect(
         _inspect_model(path, as_json)
         return
     refuse_partial(path)
-    from longtail.recommendation import check_want
+    from longtail.choosing import check_want
 
     wish = check_want(want)
     if plot is not None:
@@ -151,9 +151,9 @@ def _inspect_data(
 
 def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation | str:
     """A method for the data, or the sentence that says why there is none."""
-    from longtail.data import RowScaler
+    from longtail.choosing import recommend
     from longtail.errors import LongtailError
-    from longtail.recommendation import recommend
+    from longtail.features import RowScaler
 
     try:
         if data.texts is not None:
@@ -176,10 +176,10 @@ def _as_plain_values(
 
 
 def _print_recommendation(advice: Recommendation, screen: Any) -> None:
+    from longtail.choosing import DECISIVE, WORDS
     from longtail.cli._output import indented
-    from longtail.estimates import size_in_words, time_in_words
-    from longtail.recommendation import DECISIVE, WORDS
     from longtail.report import facts_table
+    from longtail.runtime.estimates import size_in_words, time_in_words
 
     decide: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -270,7 +270,7 @@ def _inspect_model(path: Path, as_json: bool) -> None:
 
 
 def _model_in_words(facts: dict[str, Any]) -> dict[str, str]:
-    from longtail.estimates import size_in_words
+    from longtail.runtime.estimates import size_in_words
 
     words = {
         "Method": f"{facts['method']} ({facts['class'].rpartition('.')[2]})",

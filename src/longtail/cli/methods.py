@@ -9,7 +9,7 @@ import typer
 from longtail.cli._options import Json
 
 if TYPE_CHECKING:
-    from longtail.methods import Method
+    from longtail.methods.registry import Method
 
 
 def methods(
@@ -28,7 +28,7 @@ def methods(
     longtail methods dismec
     ```
     """
-    from longtail import methods as registry
+    from longtail.methods import registry
 
     if name is None:
         _list(registry.methods(), as_json)
@@ -75,7 +75,7 @@ def _show(method: Method, as_json: bool) -> None:
         return
     screen = console()
     screen.print(f"{method.name}: {method.summary}")
-    screen.print(f"longtail.{method.wing}.{method.estimator.__name__}; {method.paper}")
+    screen.print(f"{method.home.replace(':', '.')}; {method.paper}")
     screen.print()
     for parameter in described["parameters"]:
         screen.print(
@@ -88,7 +88,7 @@ def _show(method: Method, as_json: bool) -> None:
 def _described(method: Method) -> dict[str, Any]:
     return {
         "method": method.name,
-        "class": f"longtail.{method.wing}.{method.estimator.__name__}",
+        "class": method.home.replace(":", "."),
         "summary": method.summary,
         "paper": method.paper,
     }

@@ -75,13 +75,13 @@ def predict(
     echo "sparse matrix product" | longtail predict tagger -
     ```
     """
-    from longtail._run import progress_bar
     from longtail.base import check_tail
     from longtail.cli._models import Model
     from longtail.cli._output import write_json
     from longtail.cli._points import points_to_predict
     from longtail.errors import ParameterError
     from longtail.labels import propensity_constants
+    from longtail.runtime.run import progress_bar
 
     if constants is not None:
         propensity_constants(constants)

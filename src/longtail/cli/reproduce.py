@@ -10,7 +10,7 @@ import typer
 from longtail.cli._options import Jobs, Json, Quiet
 
 if TYPE_CHECKING:
-    from longtail.published import Paper, Trial
+    from longtail.papers import Paper, Trial
 
 
 def reproduce(
@@ -98,7 +98,7 @@ def reproduce(
     from longtail.base import check_tail
     from longtail.cli._reproduction import Reproduction
     from longtail.errors import ParameterError
-    from longtail.published import find_paper, place_of
+    from longtail.papers import find_paper, place_of
 
     if paper is None:
         _list(as_json)
@@ -145,7 +145,7 @@ def _check_plot(paper: Paper, trials: list[Trial], plot: Path) -> None:
 
 def _list(as_json: bool) -> None:
     from longtail.cli._output import print_json
-    from longtail.published import papers
+    from longtail.papers import papers
 
     known = papers().values()
     if as_json:

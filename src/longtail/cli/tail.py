@@ -26,7 +26,7 @@ from longtail.cli._options import (
 if TYPE_CHECKING:
     from longtail.cli._models import Model
     from longtail.data import Dataset
-    from longtail.tail import Calibration, HeldOutScores
+    from longtail.decisions import Calibration, HeldOutScores
 
 
 def tail(
@@ -85,9 +85,9 @@ def tail(
     """
     from longtail.cli._models import Model
     from longtail.cli._output import console, print_json, remark
+    from longtail.decisions import choose_tail, fit_calibration
     from longtail.labels import DEFAULT_CONSTANTS, propensity_constants
     from longtail.report import check_plot_target, save_figure, tail_curve_table, tail_figure
-    from longtail.tail import choose_tail, fit_calibration
 
     ranks = parse_ranks(k)
     pair = DEFAULT_CONSTANTS if constants is None else propensity_constants(constants)
@@ -130,7 +130,7 @@ def tail(
 
 def _scores(model: Model, data: Dataset, depth: int) -> HeldOutScores:
     """Scores of the points, with the labels matched by name."""
-    from longtail.tail import validation_scores
+    from longtail.decisions import validation_scores
 
     inputs, data = model.labelled(data)
     return validation_scores(model.estimator, inputs, data.label_sets(), depth=depth)

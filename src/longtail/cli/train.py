@@ -111,7 +111,7 @@ def train(
     from longtail.cli._models import Model, refuse_unlabelled
     from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
-    from longtail.methods import find_method, parse_settings
+    from longtail.methods.registry import find_method, parse_settings
     from longtail.tagger import Tagger
 
     started = time.monotonic()
@@ -186,10 +186,10 @@ def train(
 
 def _check_memory(tagger: Tagger, points: Dataset, *, force: bool, quiet: bool) -> None:
     """Say what training will take, and refuse what cannot fit."""
-    from longtail._machine import available_memory
     from longtail.cli._output import remark
     from longtail.errors import InputError
-    from longtail.estimates import size_in_words
+    from longtail.runtime.estimates import size_in_words
+    from longtail.runtime.memory import available_memory
 
     if force and quiet:
         return

@@ -1,4 +1,4 @@
-"""Data sets: reading, writing, text features, scaling, splits, generators, a built-in set."""
+"""Data sets: reading, writing, splits, generators, a built-in set."""
 
 from longtail.data.api_docs import load_api_docs
 from longtail.data.dataset import Dataset, concatenate
@@ -7,7 +7,6 @@ from longtail.data.loading import load, save
 from longtail.data.mixture_data import MIXTURE_COLUMNS, MixtureData, make_mixture
 from longtail.data.mulan import read_mulan, write_mulan
 from longtail.data.recognise import recognise
-from longtail.data.scaling import RowScaler
 from longtail.data.split import train_test_split
 from longtail.data.svmlight import read_svmlight, write_svmlight
 from longtail.data.tables import (
@@ -18,7 +17,6 @@ from longtail.data.tables import (
     write_jsonl,
     write_parquet,
 )
-from longtail.data.text import TextFeatures
 from longtail.data.xmc import read_split, read_xmc, write_xmc
 from longtail.data.xmc_pair import (
     read_filter_pairs,
@@ -31,8 +29,6 @@ __all__ = [
     "MIXTURE_COLUMNS",
     "Dataset",
     "MixtureData",
-    "RowScaler",
-    "TextFeatures",
     "concatenate",
     "load",
     "load_api_docs",

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import generator_of
 from longtail._numba import kernel
 from longtail.errors import InputError
+from longtail.parameters import generator_of
 
 
 def fold_of_rows(Y: sp.csr_array, folds: int, random_state: int = 0) -> NDArray[np.int64]:

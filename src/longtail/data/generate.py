@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import generator_of
 from longtail.data._generate_kernels import (
     assign_documents,
     fill_empty_documents,
@@ -21,6 +20,7 @@ from longtail.data._generate_kernels import (
 )
 from longtail.data.dataset import Dataset
 from longtail.errors import ParameterError
+from longtail.parameters import generator_of
 
 _COMMON_SHARE = 0.05
 """Share of the words, the most frequent ones, that belong to no label."""

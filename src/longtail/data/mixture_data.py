@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax
 
-from longtail._checks import check_not_negative, check_positive, generator_of, is_count
 from longtail.data.dataset import Dataset
 from longtail.errors import InputError, ParameterError
+from longtail.parameters import check_not_negative, check_positive, generator_of, is_count
 
 Draw = Literal["argmax", "sample"]
 

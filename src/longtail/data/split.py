@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import generator_of
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.data.dataset import Dataset
 from longtail.errors import DataWarning, InputError, ParameterError
 from longtail.labels import encode_labels
+from longtail.parameters import generator_of
 
 
 def train_test_split(

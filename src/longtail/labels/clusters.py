@@ -22,7 +22,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._checks import check_count
 from longtail.errors import InputError
 from longtail.labels._kernels import (
     count_lost,
@@ -34,6 +33,7 @@ from longtail.labels._kernels import (
 from longtail.labels.encoding import encode_labels
 from longtail.labels.graph import cooccurrence_graph, label_degrees
 from longtail.labels.tail import label_counts
+from longtail.parameters import check_count
 
 MOST_PAIRS = 20_000_000
 """Pairs of labels that the graph may be built from; beyond it, the largest points are sampled."""

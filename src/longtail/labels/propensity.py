@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail._checks import is_number
 from longtail.errors import InputError, ParameterError
 from longtail.labels.encoding import encode_labels
 from longtail.labels.tail import _checked_counts, _counts
+from longtail.parameters import is_number
 
 DEFAULT_CONSTANTS = (0.55, 1.5)
 """A and B for every published set that has no constants of its own."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.one_vs_rest import Certificate
+from longtail.methods.linear import Certificate
 from longtail.report.plots import (
     BLUE,
     GREY,
@@ -98,7 +98,7 @@ def certificate_figure(certificate: Certificate, *, title: str | None = None) ->
 
     Examples
     --------
-    >>> from longtail.one_vs_rest import CCDL1, certify
+    >>> from longtail.methods.linear import CCDL1, certify
     >>> X, Y = [[1, 0], [0, 1], [1, 1]], [["sea"], ["sun"], ["sea", "sun"]]
     >>> figure = certificate_figure(certify(X, Y, CCDL1().fit(X, Y)))
     >>> [ax.get_title() for ax in figure.axes]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.console import RenderableType
 
-from longtail.codes.choosing import lower_envelope
 from longtail.errors import ParameterError
+from longtail.methods.codes.choosing import lower_envelope
 from longtail.report.plots import BLUE, ORANGE, figure_class
 from longtail.report.safe import printable
 from longtail.report.tables import plain_table, titled
@@ -33,7 +33,7 @@ def code_size_table(
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.codes.code_size_curve` gives.
+        What `longtail.methods.codes.code_size_curve` gives.
     chosen : tuple of two int, optional
         Hubs and largest cluster size of a setting to be marked.
     every : bool
@@ -44,7 +44,7 @@ def code_size_table(
     Examples
     --------
     >>> from rich.console import Console
-    >>> from longtail.codes import code_size_curve
+    >>> from longtail.methods.codes import code_size_curve
     >>> Y = [("a", "b"), ("c", "d"), ("d", "e")]
     >>> curve = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[1, 2])
     >>> Console(width=70).print(code_size_table(curve, chosen=(1, 2)))
@@ -78,7 +78,7 @@ def plot_code_size(curve: pl.DataFrame, ax: Axes, *, chosen: Setting | None = No
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.codes.code_size_curve` gives.
+        What `longtail.methods.codes.code_size_curve` gives.
     ax : matplotlib Axes
         Where to draw.
     chosen : tuple of two int, optional
@@ -118,7 +118,7 @@ def code_size_figure(
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.codes.code_size_curve` gives.
+        What `longtail.methods.codes.code_size_curve` gives.
     chosen : tuple of two int, optional
         Hubs and largest cluster size of a setting to be marked.
     title : str, optional
@@ -126,7 +126,7 @@ def code_size_figure(
 
     Examples
     --------
-    >>> from longtail.codes import code_size_curve
+    >>> from longtail.methods.codes import code_size_curve
     >>> Y = [("a", "b"), ("c", "d"), ("d", "e")]
     >>> curve = code_size_curve(Y, numbers_of_hubs=[0, 1], max_cluster_sizes=[1, 2])
     >>> code_size_figure(curve).axes[0].get_xlabel()

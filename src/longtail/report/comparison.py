@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from longtail.comparison import Comparison, Result
-from longtail.comparison.results import COSTS
+from longtail.choosing import Comparison, Result
+from longtail.choosing.results import COSTS
 from longtail.report.safe import printable
 
 COST_NAMES = {
@@ -142,7 +142,7 @@ def best_line(comparison: Comparison) -> str | None:
 
     Examples
     --------
-    >>> from longtail.comparison import Setup
+    >>> from longtail.choosing import Setup
     >>> from longtail.metrics import Evaluation
     >>> common = Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1, 3))
     >>> results = [

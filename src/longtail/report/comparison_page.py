@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from longtail import store
-from longtail.comparison import Comparison, Result
-from longtail.methods import methods
+from longtail.choosing import Comparison, Result
+from longtail.methods.registry import methods
 from longtail.report.comparison import ComparisonTable, best_line
 from longtail.report.comparison_plot import comparison_figure
 from longtail.report.frequency import frequency_figure, trained_bins
@@ -45,7 +45,7 @@ def comparison_html(
     Parameters
     ----------
     comparison : Comparison
-        What `longtail.comparison.compare` gives.
+        What `longtail.choosing.compare` gives.
     title : str, optional
         By default it names the data.
     command : str, optional
@@ -60,7 +60,7 @@ def comparison_html(
 
     Examples
     --------
-    >>> from longtail.comparison import compare
+    >>> from longtail.choosing import compare
     >>> from longtail.data import make_longtail
     >>> train, test = make_longtail(300, 200, 30, random_state=0).split(random_state=0)
     >>> found = compare(train, test, ["dismec", "br"], curves=True)

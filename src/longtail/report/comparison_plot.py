@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.comparison import Comparison, Result
+from longtail.choosing import Comparison, Result
 from longtail.errors import ParameterError
 from longtail.report.plots import GREY, figure_class, method_colours
 from longtail.report.safe import printable
@@ -60,7 +60,7 @@ def comparison_figure(
 
     Examples
     --------
-    >>> from longtail.comparison import Setup
+    >>> from longtail.choosing import Setup
     >>> from longtail.metrics import Evaluation
     >>> good = Result("good", "br", {}, Evaluation({"P@1": 0.8, "PSP@1": 0.4}), 2.0, 1.0, 9, 10_000)
     >>> figure = comparison_figure(Comparison(Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1,)), [good]))

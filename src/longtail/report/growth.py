@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from longtail.errors import ParameterError
-from longtail.published import Paper, Reproduced
+from longtail.papers import Paper, Reproduced
 from longtail.report.plots import figure_class
 from longtail.report.safe import printable
 from longtail.report.tables import SET_NAMES
@@ -38,9 +38,9 @@ def growth_table(paper: Paper, rows: Iterable[Reproduced]) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from longtail.comparison import Result
+    >>> from longtail.choosing import Result
     >>> from longtail.metrics import Evaluation
-    >>> from longtail.published import find_paper
+    >>> from longtail.papers import find_paper
     >>> result = Result("OVA", "ova", {}, Evaluation({"maf1": 0.5}), 2.0)
     >>> row = Reproduced("WordNet-100", "OVA", "", result, None, ())
     >>> growth_table(find_paper("mrb"), [row]).select("method", "classes", "maf1").rows()

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from longtail._checks import check_count
 from longtail.errors import InputError, ParameterError
+from longtail.parameters import check_count
 from longtail.report.plots import BLUE, GREY, ORANGE, figure_class
 from longtail.report.safe import printable
 
@@ -75,7 +75,7 @@ def plot_label_correlations(correlations: ArrayLike, labels: Sequence[Any], ax: 
     Parameters
     ----------
     correlations : array of shape (L', L')
-        What `longtail.mixtures.label_correlations` gives.
+        What `longtail.methods.mixtures.label_correlations` gives.
     labels : sequence of length L'
         Names of the labels.
     ax : matplotlib Axes

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from longtail.published import (
-    Candidate,
-    Cell,
-    Difference,
-    Noted,
-    Reproduced,
-    Trial,
-    least_p,
-)
+from longtail.papers import Candidate, Cell, Difference, Noted, Reproduced, Trial, least_p
 from longtail.report.safe import printable
 
 _LEFT, _NARROW = 15, 7
@@ -34,7 +26,7 @@ def reproduced_text(reproduced: Reproduced, *, parameters: bool = False) -> str:
 
     Examples
     --------
-    >>> from longtail.comparison import Result
+    >>> from longtail.choosing import Result
     >>> result = Result("DiSMEC", "dismec", {"C": 1.0}, None, 2.0, 0.5, 100, 2_500_000,
     ...                 peak_bytes=7_100_000)
     >>> cells = (Cell("5", "P@1", 82.2, 84.22), Cell("5", "P@3", 68.3, 72.42))
@@ -141,7 +133,7 @@ def candidate_line(trial: Trial, candidate: Candidate) -> str:
 
     Examples
     --------
-    >>> from longtail.published import find_paper
+    >>> from longtail.papers import find_paper
     >>> trial = find_paper("proxml").trial("bibtex")
     >>> candidate_line(trial, Candidate({}, 0.5, 0.61, 3.25))
     '  strength 0.5     61.00       3.2 s   rows of unit length'

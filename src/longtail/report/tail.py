@@ -33,7 +33,7 @@ def tail_curve_table(
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.tail.tail_curve` gives.
+        What `longtail.decisions.tail_curve` gives.
     chosen : float, optional
         A tail weight of the curve.
     title : str, optional
@@ -71,7 +71,7 @@ def plot_tail_curve(
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.tail.tail_curve` gives.
+        What `longtail.decisions.tail_curve` gives.
     ax : matplotlib Axes
         Where to draw.
     k : int
@@ -110,7 +110,7 @@ def tail_figure(
     Parameters
     ----------
     curve : polars.DataFrame
-        What `longtail.tail.tail_curve` gives.
+        What `longtail.decisions.tail_curve` gives.
     chosen : float, optional
         A tail weight of the curve, to be marked.
     title : str, optional
@@ -143,7 +143,7 @@ def tail_curves_figure(
     Parameters
     ----------
     curves : mapping of str to polars.DataFrame
-        By method, what `longtail.tail.tail_curve` gives.
+        By method, what `longtail.decisions.tail_curve` gives.
     k : int
         The rank; the curves must have it.
     title : str, optional

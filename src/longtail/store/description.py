@@ -18,7 +18,6 @@ from pathlib import Path
 from platform import python_version
 from typing import Any
 
-from longtail._version import __version__
 from longtail.errors import ModelError
 from longtail.store.files import explained, open_plain
 from longtail.store.jsontext import MAX_BYTES, JsonError, dumps, loads, shortened
@@ -235,7 +234,7 @@ def library_versions() -> dict[str, str]:
     """
     libraries = ("numpy", "scipy", "scikit-learn", "safetensors")
     return {
-        "longtail": __version__,
+        "longtail": _version_of("longtail"),
         "python": python_version(),
         **{name: _version_of(name) for name in libraries},
     }

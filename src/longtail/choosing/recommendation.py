@@ -1,0 +1,227 @@
+"""`recommend`: the rules asked of the facts, with what training would take on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+
+from longtail._sparse import as_csr
+from longtail.choosing.facts import DataFacts, measure_facts
+from longtail.choosing.rules import RULES, Rule, Want
+from longtail.errors import InputError, LongtailError, ParameterError
+from longtail.labels import encode_labels
+from longtail.methods.registry import find_method
+from longtail.runtime.estimates import Estimate, size_in_words, time_in_words
+from longtail.runtime.memory import available_memory
+from longtail.tagger import MadeFeatures, make_features, usual_features
+
+LONGEST = 86_400.0  # seconds of training beyond which a method is not recommended
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another method that suits the data, and when to prefer it."""
+
+    method: str
+    prefer: str
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A method for some data, and why.
+
+    Attributes
+    ----------
+    method : str
+        Its name at the command line, or in `longtail.methods`.
+    reasons : tuple of str
+        Sentences with the measured numbers, the first one the most important.
+    alternatives : tuple of Alternative
+        Other methods that suit the data, with when to prefer them.
+    facts : DataFacts
+        What was measured.
+    estimates : dict of str to Estimate
+        What training would take, of all methods that were considered and could say.
+    """
+
+    method: str
+    reasons: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+    facts: DataFacts
+    estimates: dict[str, Estimate]
+
+    def table(self) -> pl.DataFrame:
+        """One row a method considered: memory, time, and when to prefer it."""
+        prefer = {self.method: "recommended"} | {a.method: a.prefer for a in self.alternatives}
+        return pl.DataFrame(
+            {
+                "method": list(self.estimates),
+                "memory": [size_in_words(need.peak_bytes) for need in self.estimates.values()],
+                "time": [time_in_words(need.seconds) for need in self.estimates.values()],
+                "prefer": [prefer.get(name, "not here") for name in self.estimates],
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "method": self.method,
+            "reasons": list(self.reasons),
+            "alternatives": [vars(one) for one in self.alternatives],
+            "facts": self.facts.to_dict(),
+            "estimates": {name: vars(need) for name, need in self.estimates.items()},
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.method}: {self.reasons[0]}", *self.reasons[1:]]
+        return "\n".join([*lines, *(f"{one.method} {one.prefer}." for one in self.alternatives)])
+
+
+def recommend(
+    X: Any,
+    Y: Any,
+    *,
+    text: bool | None = None,
+    want: Want | None = None,
+    n_jobs: int | None = None,
+) -> Recommendation:
+    """The method that suits some data, with the reasons, the alternatives and what they would take.
+
+    Parameters
+    ----------
+    X : sequence of str, or sparse matrix or array of shape (n, D)
+        Texts, or features. Of texts the usual features are made, all of them.
+    Y
+        The labels of each row, in any form that `fit` takes.
+    text : bool, optional
+        Whether features are words; by default if X is texts.
+    want : {"ranking", "sets", "hamming", "rare", "accuracy", "similar"}, optional
+        What the answers are for, see `Want`; by default what the data suggest.
+    n_jobs : int, optional
+        Threads to reckon with, as in scikit-learn.
+
+    Returns
+    -------
+    Recommendation
+
+    Notes
+    -----
+    The rules are in `longtail.choosing.rules`; each says which page has the measurements it
+    follows from. A method that would take more memory than is available, or more than a day, is
+    not recommended. What accuracy a method has on *this* data only `longtail.compare` can tell.
+
+    Examples
+    --------
+    >>> from longtail.data import make_longtail
+    >>> data = make_longtail(400, 300, 200, random_state=0)
+    >>> recommend(data.X, data.Y).method
+    'proxml'
+    >>> recommend(data.X, data.Y, want="similar").method
+    'knn'
+    """
+    want = check_want(want)
+    labels = encode_labels(Y).matrix
+    if not labels.shape[0] or not labels.nnz:
+        raise InputError("There is no point with a label, so there is no method to recommend.")
+    inputs = _Inputs(X, text)
+    made = inputs.features("scaled").X
+    if made.shape[0] != labels.shape[0]:
+        raise InputError(
+            f"X has {made.shape[0]:,} rows and Y {labels.shape[0]:,}; give the labels of each row."
+        )
+    if not np.isfinite(made.data).all():
+        raise InputError("X holds NaN or infinity; replace these values first.")
+    facts = measure_facts(made, labels, text=inputs.text)
+    suitable = [rule for rule in RULES if rule.suits(facts)]
+    first = [
+        rule for rule in suitable if (rule.leads(facts) if want is None else want in rule.wants)
+    ]
+    ordered = first + [rule for rule in suitable if rule not in first]
+    if not first:
+        raise InputError(
+            f"No method is known to be good at {want!r} on data like this; leave out `want`."
+        )
+    needs, refused = _needs(ordered, inputs, labels, n_jobs)
+    fitting = [rule for rule in ordered if rule.method not in refused]
+    if not fitting:
+        cause = refused[ordered[0].method].removesuffix(".")
+        raise InputError(f"No method fits: {cause}; give fewer points, labels or features.")
+    best = fitting[0]
+    passed_over = ordered[: ordered.index(best)]
+    reasons = [best.why(facts), f"Training would take {needs[best.method]}."]
+    reasons += [refused[rule.method] for rule in passed_over]
+    return Recommendation(
+        best.method,
+        tuple(reasons),
+        tuple(Alternative(rule.method, rule.prefer) for rule in fitting[1:]),
+        facts,
+        needs,
+    )
+
+
+def check_want(want: str | None) -> Want | None:
+    """A wish of `recommend`, if there is such a one; refused if not.
+
+    Examples
+    --------
+    >>> check_want("rare")
+    'rare'
+    """
+    if want is not None and want not in get_args(Want):
+        raise ParameterError(f"want must be one of {', '.join(get_args(Want))}, not {want!r}.")
+    return cast(Want | None, want)
+
+
+class _Inputs:
+    """The features of each kind, made when first asked for, as `Tagger` would make them."""
+
+    def __init__(self, X: Any, text: bool | None) -> None:
+        self._is_matrix = sp.issparse(X) or getattr(X, "ndim", 0) == 2
+        if not self._is_matrix and len(X) and not isinstance(X[0], str):
+            X, self._is_matrix = as_csr(X), True
+        self._given = X
+        self.text = not self._is_matrix if text is None else bool(text)
+        self._made: dict[str, MadeFeatures] = {}
+
+    def features(self, kind: Any) -> MadeFeatures:
+        """Features of a kind; a matrix is there already, and stands for its own counts."""
+        if kind not in self._made:
+            self._made[kind] = (
+                MadeFeatures(as_csr(self._given))
+                if self._is_matrix
+                else make_features(usual_features(kind, texts=True), self._given)
+            )
+        return self._made[kind]
+
+
+def _needs(
+    rules: list[Rule], inputs: _Inputs, Y: sp.csr_array, n_jobs: int | None
+) -> tuple[dict[str, Estimate], dict[str, str]]:
+    """What training by each method takes; and why some cannot be had."""
+    there = available_memory()
+    needs: dict[str, Estimate] = {}
+    refused: dict[str, str] = {}
+    for rule in rules:
+        method = find_method(rule.method)
+        settings = {"n_jobs": n_jobs} if "n_jobs" in method.parameters else {}
+        classifier = method.estimator(**settings)
+        try:
+            need = inputs.features(classifier.features).estimate(classifier, Y)
+        except LongtailError as error:
+            refused[rule.method] = f"{rule.method} cannot do it: {error}"
+            continue
+        needs[rule.method] = need
+        if there is not None and need.peak_bytes > there:
+            refused[rule.method] = (
+                f"{rule.method} would take {size_in_words(need.peak_bytes)}, more than the "
+                f"{size_in_words(there)} of memory that are available."
+            )
+        elif need.seconds > LONGEST:
+            refused[rule.method] = (
+                f"{rule.method} would take {time_in_words(need.seconds)} of training."
+            )
+    return needs, refused

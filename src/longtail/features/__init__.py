@@ -1,0 +1,9 @@
+"""X from raw material: texts to weighted words, rows to one scale."""
+
+from longtail.features.scaling import RowScaler
+from longtail.features.text import TextFeatures
+
+__all__ = [
+    "RowScaler",
+    "TextFeatures",
+]

@@ -1,0 +1,181 @@
+"""The base class of classifiers whose neighbours vote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._sparse import from_ranked, ranked, stacked
+from longtail.errors import ModelError, ParameterError
+from longtail.methods._probabilities import ProbabilityClassifier
+from longtail.methods._vote_explanation import VoteExplanation
+from longtail.parameters import check_count, check_seed, is_count, is_number
+from longtail.runtime.executor import in_blocks
+from longtail.search.vote_choice import VotingChoice
+from longtail.search.votes import (
+    BLOCK_ROWS,
+    Neighbours,
+    kept_from,
+    scored_votes,
+    vote_spans,
+    voted_labels,
+)
+
+Result = TypeVar("Result")
+
+
+class VotingClassifier(ProbabilityClassifier):
+    """Base of the classifiers whose neighbours vote.
+
+    Subclasses say in `_neighbours_of` which voters are nearest to a block of points and in
+    `_voters` which labels each voter has; `_fit` sets `n_neighbors_` and `threshold_`, by
+    `choose_voting` where the parameters are None. They store `n_neighbors`, `threshold`, `n_jobs`
+    and `random_state`. Labels that no neighbour has are not in top-k lists; a score is a share of
+    the votes, to within 2⁻²⁰, see `scored_votes`.
+    """
+
+    n_neighbors: int | None
+    threshold: float | None
+    n_jobs: int | None
+    random_state: int
+
+    n_neighbors_: int
+    threshold_: float
+    tried_neighbors_: NDArray[np.int64]
+    tried_f1_: NDArray[np.float64]
+
+    # ---- what a method supplies --------------------------------------------------------------
+
+    def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
+        """The k nearest voters of a block of points; called from several threads."""
+        raise NotImplementedError
+
+    def _voters(self) -> sp.csr_array:
+        """The label vectors of the voters, (m, L)."""
+        raise NotImplementedError
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if self.n_neighbors is not None:
+            check_count(n_neighbors=self.n_neighbors)
+        if self.threshold is not None and not _is_threshold(self.threshold):
+            raise ParameterError(
+                f"threshold must be above 0 and at most 1, or None, not {self.threshold!r}."
+            )
+        check_seed(self.random_state)
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        def best(scores: sp.csr_array) -> sp.csr_array:
+            return from_ranked(*ranked(scores, k), scores.shape[1])
+
+        return self._stacked(X, lambda x: self._voted(x, best))
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        voters = self._voters()
+        k = min(self.n_neighbors_, voters.shape[0])
+
+        def kept(x: sp.csr_array) -> sp.csr_array:
+            return voted_labels(voters, self._neighbours_of(x, k).indices, self.threshold_)
+
+        return self._stacked(X, kept)
+
+    def _voted(self, X: sp.csr_array, keep: Callable[[sp.csr_array], sp.csr_array]) -> sp.csr_array:
+        """What `keep` makes of the scores of a block of points, some votes at a time."""
+        voters = self._voters()
+        found = self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0]))
+
+        def scores(span: slice) -> sp.csr_array:
+            part = Neighbours(found.indices[span], found.distances[span])
+            return scored_votes(voters, part)[1]
+
+        return stacked([keep(scores(span)) for span in vote_spans(voters, found.indices)])
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 4.0, -4.0 * self.threshold_  # the slope of log-odds at one half
+
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Shares of the neighbours that have each label, ties broken by distance."""
+
+        def likely(scores: sp.csr_array) -> sp.csr_array:
+            found = kept_from(scores, threshold)
+            found.data = scores.data[scores.data >= threshold]
+            return found
+
+        return self._stacked(X, lambda x: self._voted(x, likely))
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> VoteExplanation:
+        voters = self._voters()
+        found = self._neighbours_of(x, min(self.n_neighbors_, voters.shape[0]))
+        shares, scores = scored_votes(voters, found)
+        there = found.indices[0] >= 0
+        nearest = found.indices[0][there][:n]
+        sets, score = voters[nearest], float(scores[0, column])
+        return VoteExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=score,
+            bias=score,
+            features=names[:0],
+            values=np.empty(0),
+            weights=np.empty(0),
+            contributions=np.empty(0),
+            share=float(shares[0, column]),
+            voters=nearest,
+            distances=found.distances[0][there][:n],
+            votes=np.asarray(sets[:, [column]].toarray(), dtype=np.float64).ravel(),
+            voter_labels=[
+                tuple(self.classes_[sets.indices[first:last]].tolist())
+                for first, last in zip(sets.indptr[:-1], sets.indptr[1:], strict=True)
+            ],
+            n_voters=int(there.sum()),
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not is_count(getattr(self, "n_neighbors_", None)) or not _is_threshold(
+            getattr(self, "threshold_", None)
+        ):
+            raise ModelError(
+                "The model's number of neighbours or its threshold makes no sense; it was altered."
+            )
+
+    # ---- what was chosen ---------------------------------------------------------------------
+
+    def _keep_choice(self, choice: VotingChoice) -> None:
+        """Keep what was chosen and how each number of neighbours did at its best threshold."""
+        self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold
+        self.tried_neighbors_ = choice.numbers_of_neighbors
+        self.tried_f1_ = choice.f1.max(axis=1)
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a number of neighbours that was tried, the chosen one marked.
+
+        With the example-F1 at its best threshold. Empty if nothing was to be chosen.
+        """
+        check_is_fitted(self)
+        tried = getattr(self, "tried_neighbors_", np.empty(0, dtype=np.int64))
+        f1 = getattr(self, "tried_f1_", np.empty(0))
+        return pl.DataFrame({"n_neighbors": tried, "f1": f1, "chosen": tried == self.n_neighbors_})
+
+    # ---- blocks of points --------------------------------------------------------------------
+
+    def _stacked(
+        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
+    ) -> sp.csr_array:
+        """What `work` makes of each block of points, one below the other, on threads."""
+        return stacked(self._in_blocks(work, X))
+
+    def _in_blocks(self, work: Callable[[sp.csr_array], Result], X: sp.csr_array) -> list[Result]:
+        return in_blocks(work, X, size=BLOCK_ROWS, n_jobs=self.n_jobs)
+
+
+def _is_threshold(value: Any) -> bool:
+    return is_number(value) and bool(0 < value <= 1)

@@ -1,0 +1,237 @@
+"""Robust Bloom filters: bits shared by labels that never occur together, and a decoding that knows.
+
+Cissé, Usunier, Artières & Gallinari, Robust Bloom Filters for Large Multilabel Classification
+Tasks, NIPS 2013.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import LongtailWarning, ModelError, ParameterError
+from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
+from longtail.methods._code_size import bits_of, check_code_size
+from longtail.methods.codes._bits import BitClassifier, Decoding
+from longtail.methods.codes.choosing import choose_clusters
+from longtail.methods.codes.code import robust_code
+from longtail.methods.codes.decoding import Taking, decode_robust, identify_clusters, members_of
+from longtail.parameters import check_count
+from longtail.runtime.estimates import Estimate
+from longtail.runtime.run import Run
+
+EDGE_BYTES = 64  # of a pair of labels that occur together, in the search for clusters
+EDGE_SECONDS = 3e-5  # the same, in all the settings that are tried
+MUCH = 0.1  # share of the labels' occurrences out of reach from which on a user is warned
+
+
+class RobustBloom(BitClassifier):
+    """Label sets as Bloom codes over clusters of labels that exclude each other.
+
+    The most connected labels, the hubs, get a logistic regression each. The others are clustered
+    so that labels of different clusters hardly ever occur together; a label is K bits, no bit
+    stands for two labels of one cluster, and two labels of different clusters share at most K - 1.
+    Each bit is a logistic regression. To decode, the cluster with most bits on is taken, and of it
+    the labels whose bits are on: where the clusters do exclude each other, a wrong bit then costs
+    no more than two labels.
+
+    Parameters
+    ----------
+    code_size : int or float, optional
+        Regressions to train, hubs included: a number, or a share of the labels. The number of hubs
+        and the largest cluster are then those that lose fewest labels on the training set; see
+        `longtail.methods.codes.choose_clusters`. By default half the labels, but at least 64,
+        unless the two are given.
+    n_hashes : int
+        Bits of a label, K.
+    n_hubs, max_cluster_size : int, optional
+        To set them by hand; both or none, and without `code_size`.
+    decoding : {"threshold", "random"}
+        Whether a label of the cluster is predicted if at least `threshold` of its bits are on, or
+        by chance, with the share of its bits as the probability, as in the paper.
+    threshold : float
+        See `decoding`; 1 asks for all bits.
+    C : float
+        Weight of the errors against the penalty, as in `BinaryRelevance`.
+    prune : float
+        Weights of smaller magnitude are dropped after training; 0 keeps all.
+    tol : float
+        Relative distance to the optimal objective at which a bit counts as solved.
+    max_iter : int
+        Limit on Newton steps a bit.
+    random_state : int
+        Of the clustering, and of decoding by chance.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    code_ : csr_array of shape (L, B)
+        The bits of each label; none for hubs, nor for labels without a training point, which are
+        never predicted.
+    hubs_ : int array
+        Columns of the labels with a regression of their own.
+    clusters_ : int array of shape (L,)
+        The cluster of each label, -1 for those without.
+    code_size_ : int
+        Regressions in all: B and the hubs.
+    unrecoverable_loss_ : float
+        Hamming loss on the training set that even right bits would have, since labels of two
+        clusters cannot be predicted together.
+    weights_ : csr_array of shape (D + 1, B + hubs)
+        Weights of the bits and the hubs, the bias last.
+    gap_, n_iter_ : arrays of shape (B + hubs,)
+        Proven relative gap and Newton steps of each.
+
+    Notes
+    -----
+    Training costs `code_size_` problems instead of L. Decoding costs O(labels of the bits that are
+    on) a point, of which there are about K·L / B a bit. The score of `predict_topk` is the log-odds
+    that all bits of the label are on, each judged by itself; clusters play no part in it.
+
+    Examples
+    --------
+    >>> from longtail import RobustBloom
+    >>> X = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] * 5
+    >>> Y = [["sea"], ["sea", "sun"], ["snow"], ["fog"]] * 5
+    >>> tagger = RobustBloom(n_hubs=0, max_cluster_size=2, C=100).fit(X, Y)
+    >>> tagger.predict([[1, 1, 0, 0], [0, 0, 1, 0]])
+    [('sea', 'sun'), ('snow',)]
+    """
+
+    method: ClassVar[str] = "rbf"
+
+    clusters_: NDArray[np.int64]
+    code_size_: int
+    unrecoverable_loss_: float
+
+    def __init__(
+        self,
+        *,
+        code_size: int | float | None = None,
+        n_hashes: int = 2,
+        n_hubs: int | None = None,
+        max_cluster_size: int | None = None,
+        decoding: Decoding = "threshold",
+        threshold: float = 1.0,
+        C: float = 1.0,
+        prune: float = 0.01,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.code_size = code_size
+        self.n_hashes = n_hashes
+        self.n_hubs = n_hubs
+        self.max_cluster_size = max_cluster_size
+        self.decoding = decoding
+        self.threshold = threshold
+        self.C = C
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count(n_hashes=self.n_hashes)
+        by_hand = [self.n_hubs is not None, self.max_cluster_size is not None]
+        if self.code_size is not None:
+            check_code_size(self.code_size)
+            if any(by_hand):
+                raise ParameterError(
+                    "code_size chooses n_hubs and max_cluster_size; give either it or the two."
+                )
+        elif any(by_hand):
+            if not all(by_hand):
+                raise ParameterError("n_hubs and max_cluster_size go together; give both.")
+            check_count(max_cluster_size=self.max_cluster_size)
+            check_count(least=0, n_hubs=self.n_hubs)
+
+    def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
+        return bits_of(self.code_size, Y.shape[1]), float(self.n_hashes)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        sizes = np.diff(Y.indptr).astype(np.float64)
+        edges = min(float(sizes @ sizes) / 2, Y.shape[1] ** 2 / 2)
+        return super()._estimate(X, Y).plus(EDGE_BYTES * edges, EDGE_SECONDS * edges)
+
+    def _encode(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        clusters = self._clusters(Y, run)
+        self.hubs_ = clusters.hubs
+        self.clusters_ = clusters.of_label
+        self.code_ = robust_code(clusters, self.n_hashes)
+        self.code_size_ = self.code_.shape[1] + len(self.hubs_)
+        self.unrecoverable_loss_ = unrecoverable_loss(Y, clusters)
+        lost = self.unrecoverable_loss_ * Y.shape[0] * Y.shape[1] / max(Y.nnz, 1)
+        if lost > MUCH:
+            warnings.warn(
+                f"{lost:.0%} of the labels cannot be predicted with this code even by perfect "
+                "bits, since many labels of different clusters occur together; take a larger "
+                "code_size, or a method for labels that do, such as br or proxml.",
+                LongtailWarning,
+                stacklevel=4,
+            )
+
+    def _clusters(self, Y: sp.csr_array, run: Run) -> LabelClusters:
+        if self.n_hubs is not None and self.max_cluster_size is not None:
+            return cluster_labels(
+                Y, n_hubs=self.n_hubs, max_cluster_size=self.max_cluster_size,
+                random_state=self.random_state,
+            )  # fmt: skip
+        return choose_clusters(
+            Y, bits_of(self.code_size, Y.shape[1]), n_hashes=self.n_hashes,
+            random_state=self.random_state, run=run,
+        ).clusters  # fmt: skip
+
+    def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
+        return decode_robust(odds, self.code_, self.clusters_, taking)
+
+    def _voted(self, odds: NDArray[np.float64]) -> tuple[Any, Any]:
+        first, second = identify_clusters(odds[: self.code_.shape[1]], self.code_, self.clusters_)[
+            0
+        ].tolist()
+        return self._labels_of(first), self._labels_of(second)
+
+    def _labels_of(self, cluster: int) -> NDArray[np.int64] | None:
+        return None if cluster < 0 else np.flatnonzero(self.clusters_ == cluster)
+
+    def cluster_table(self) -> pl.DataFrame:
+        """One row a cluster: its labels, and how many points of the training set they have."""
+        ends, members = members_of(self.clusters_)
+        return pl.DataFrame(
+            {
+                "cluster": np.arange(len(ends) - 1),
+                "size": np.diff(ends),
+                "occurrences": [
+                    int(self.label_counts_[members[a:b]].sum()) for a, b in itertools.pairwise(ends)
+                ],
+                "labels": [
+                    [str(name) for name in self.classes_[members[a:b]].tolist()]
+                    for a, b in itertools.pairwise(ends)
+                ],
+            }
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        clusters = getattr(self, "clusters_", None)
+        if (
+            not isinstance(clusters, np.ndarray)
+            or clusters.shape != self.classes_.shape
+            or clusters.dtype != np.int64
+            or (clusters < -1).any()
+            or (clusters >= max(len(clusters), 1)).any()
+            or (clusters[np.diff(self.code_.indptr) > 0] < 0).any()
+        ):
+            raise ModelError("The clusters of the model do not fit its labels; it was altered.")

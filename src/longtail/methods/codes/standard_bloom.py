@@ -1,0 +1,192 @@
+"""Bloom filters as they are: random bits for each label; the baseline of the robust ones.
+
+Cissé, Usunier, Artières & Gallinari, Robust Bloom Filters for Large Multilabel Classification
+Tasks, NIPS 2013, section 2.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.errors import InputError
+from longtail.methods._code_size import bits_of, check_code_size
+from longtail.methods.codes._bits import BitClassifier, Decoding
+from longtail.methods.codes._choice import losses_table
+from longtail.methods.codes.code import random_code
+from longtail.methods.codes.decoding import Taking, decode_filter
+from longtail.parameters import check_count, check_share
+from longtail.runtime.estimates import Estimate, matrix_bytes
+from longtail.runtime.run import Run
+
+TRIED = range(1, 11)  # bits a label among which is chosen, as in the paper
+
+
+class StandardBloom(BitClassifier):
+    """Label sets as Bloom filters: every label has some random bits.
+
+    Each bit is a logistic regression that tells whether the point has one of the bit's labels. A
+    label is predicted if all its bits are on, so one wrong bit removes, or adds, every label that
+    it stands for; `RobustBloom` mends that.
+
+    Parameters
+    ----------
+    code_size : int or float, optional
+        Bits: a number, or a share of the labels. By default half the labels, but at least 64.
+    n_hashes : int, optional
+        Bits of a label, K; by default the number from 1 to 10 that has the lowest Hamming loss on
+        held-out rows.
+    validation : float
+        Share of the rows held out to choose `n_hashes`.
+    decoding : {"threshold", "random"}
+        Whether a label is predicted if at least `threshold` of its bits are on, or by chance, with
+        the share of its bits as the probability.
+    threshold : float
+        See `decoding`; 1 asks for all bits, as in a Bloom filter.
+    C : float
+        Weight of the errors against the penalty, as in `BinaryRelevance`.
+    prune : float
+        Weights of smaller magnitude are dropped after training; 0 keeps all.
+    tol : float
+        Relative distance to the optimal objective at which a bit counts as solved.
+    max_iter : int
+        Limit on Newton steps a bit.
+    random_state : int
+        Of the hash functions, the held-out rows, and decoding by chance.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    code_ : csr_array of shape (L, B)
+        The bits of each label; none for labels without a training point, which are never predicted.
+    hubs_ : int array
+        Labels outside the code: none here.
+    n_hashes_ : int
+        Bits drawn for each label.
+    choice_ : dict
+        If `n_hashes` was chosen: the Hamming loss on the held-out rows of every number tried; see
+        `choice_table`.
+    weights_ : csr_array of shape (D + 1, B)
+        Weights of the bits, the bias last.
+    gap_, n_iter_ : arrays of shape (B,)
+        Proven relative gap and Newton steps of each.
+
+    Notes
+    -----
+    Training costs B problems, eleven times that if `n_hashes` is to be chosen. Decoding costs
+    O(labels of the bits that are on) a point. The score of `predict_topk` is the log-odds that all
+    bits of the label are on, each judged by itself.
+
+    Examples
+    --------
+    >>> from longtail import StandardBloom
+    >>> X = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]] * 5
+    >>> Y = [["sea"], ["sea", "sun"], ["snow"], ["fog"]] * 5
+    >>> tagger = StandardBloom(code_size=24, n_hashes=2, C=100).fit(X, Y)
+    >>> tagger.predict([[1, 1, 0, 0], [0, 0, 1, 0]])
+    [('sea', 'sun'), ('snow',)]
+    """
+
+    method: ClassVar[str] = "sbf"
+
+    n_hashes_: int
+    choice_: dict[str, list[float]]
+
+    def __init__(
+        self,
+        *,
+        code_size: int | float | None = None,
+        n_hashes: int | None = None,
+        validation: float = 1 / 3,
+        decoding: Decoding = "threshold",
+        threshold: float = 1.0,
+        C: float = 1.0,
+        prune: float = 0.01,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.code_size = code_size
+        self.n_hashes = n_hashes
+        self.validation = validation
+        self.decoding = decoding
+        self.threshold = threshold
+        self.C = C
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_code_size(self.code_size)
+        check_share(validation=self.validation)
+        if self.n_hashes is not None:
+            check_count(n_hashes=self.n_hashes)
+
+    def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
+        return bits_of(self.code_size, Y.shape[1]), self.n_hashes or float(np.mean(TRIED))
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        need = super()._estimate(X, Y)
+        if self.n_hashes is not None:
+            return need
+        trials = (1 - self.validation) * len(TRIED) * need.seconds
+        reason = f"{len(TRIED) + 1} times {need.reason}, to choose the bits of a label"
+        return replace(need.plus(matrix_bytes(X, Y), trials), reason=reason)
+
+    def _encode(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        self.n_hashes_ = self.n_hashes or self._chosen(X, Y, run)
+        self.hubs_ = np.empty(0, dtype=np.int64)
+        seen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
+        self.code_ = random_code(
+            seen, Y.shape[1], bits_of(self.code_size, Y.shape[1]), self.n_hashes_,
+            self.random_state,
+        )  # fmt: skip
+
+    def _chosen(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> int:
+        """Bits a label by the Hamming loss on held-out rows; the smallest of equals."""
+        n = X.shape[0]
+        held_out = math.floor(self.validation * n)
+        if held_out < 1 or held_out >= n:
+            raise InputError(
+                f"With n_samples={n} no row can be held out to choose n_hashes; give n_hashes."
+            )
+        order = np.random.default_rng(self.random_state).permutation(n)
+        unseen, seen = np.sort(order[:held_out]), np.sort(order[held_out:])
+        true = Y[unseen]
+        losses = []
+        for n_hashes in TRIED:
+            trial = copy.copy(self)
+            trial.n_hashes = n_hashes
+            trial.classes_ = np.arange(Y.shape[1])
+            trial._fit(X[seen], Y[seen], run.part(f"hashes-{n_hashes}"))
+            predicted = trial._commit(X[unseen])
+            right = predicted.multiply(true).sum()
+            losses.append(float((predicted.nnz + true.nnz - 2 * right) / math.prod(true.shape)))
+        self.choice_ = {"n_hashes": [float(k) for k in TRIED], "hamming_loss": losses}
+        return int(TRIED[int(np.argmin(losses))])
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a number of bits a label that was tried, the chosen one marked.
+
+        Empty if `n_hashes` was given.
+        """
+        check_is_fitted(self)
+        return losses_table("n_hashes", getattr(self, "choice_", None), self.n_hashes_)
+
+    def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
+        return decode_filter(odds, self.code_, taking)

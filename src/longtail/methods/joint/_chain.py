@@ -1,0 +1,205 @@
+"""What all classifier chains share: orders, training, beam search and joint probabilities.
+
+A model holds one or more chains over the same labels, side by side: columns c·L to (c + 1)·L of the
+weights are those of chain c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail._numba import read_only
+from longtail.errors import InputError, ModelError, ParameterError
+from longtail.labels import as_predicted, encode_labels
+from longtail.methods.joint._chain_kernels import log_joint, search
+from longtail.methods.joint._conditional_classifier import ConditionalClassifier
+from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditionals
+from longtail.parameters import check_seed
+from longtail.runtime.run import Progress, Run
+
+SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
+WORDS = ("random", "given")
+
+Order = Literal["random", "given"] | tuple[int, ...] | list[int]
+
+
+def check_order(order: Any) -> None:
+    """Refuse what is neither a word nor a permutation; before the number of labels is known."""
+    if isinstance(order, str):
+        if order not in WORDS:
+            raise ParameterError(
+                f"order must be 'random', 'given' or a sequence of label columns, not {order!r}."
+            )
+        return
+    try:
+        columns = np.asarray(order)
+    except ValueError:
+        columns = np.empty((0, 0))
+    if columns.ndim != 1 or not np.array_equal(np.sort(columns), np.arange(len(columns))):
+        raise ParameterError(
+            "order must be 'random', 'given', or every label column from 0 to L - 1 once."
+        )
+
+
+def chain_order(order: Order, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The label columns in the order of a chain."""
+    if isinstance(order, str):
+        places = rng.permutation(n_labels) if order == "random" else np.arange(n_labels)
+        return places.astype(np.int64)
+    if len(order) != n_labels:
+        raise ParameterError(
+            f"order names {len(order)} label columns, but there are {n_labels}; name each once."
+        )
+    return np.asarray(order, dtype=np.int64)
+
+
+def _shifted(run: Run, before: int, total: int) -> Progress:
+    """A part's progress as that of the whole."""
+    return lambda what, done, _: run.report(what, before + done, total)
+
+
+def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
+    """Matrices side by side; one alone is not copied."""
+    return parts[0] if len(parts) == 1 else sp.csc_array(sp.hstack(parts, format="csc"))
+
+
+class ChainClassifier(ConditionalClassifier):
+    """Base of the chains. Subclasses store `random_state` beside what the base asks for."""
+
+    random_state: int
+
+    orders_: NDArray[np.int64]
+
+    @property
+    def _beam(self) -> int:
+        return 1
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_seed(self.random_state)
+
+    def _fit_chains(
+        self, parts: list[tuple[NDArray[np.int64], NDArray[np.int64] | None]],
+        X: sp.csr_array, Y: sp.csr_array, run: Run,
+    ) -> None:  # fmt: skip
+        """Train chains, each given by its order and its rows (None for all), one after another.
+
+        Each starts from the weights of the one before, which saves steps and decides nothing.
+        """
+        self._refuse_beyond_memory(X, Y)
+        n_labels, total = Y.shape[1], Y.shape[1] * len(parts)
+        fits: list[Conditionals] = []
+        for number, (order, rows) in enumerate(parts):
+            rank = np.empty(n_labels, dtype=np.int64)
+            rank[order] = np.arange(n_labels)
+            part = run.part(f"chain-{number}") if len(parts) > 1 else run
+            part = replace(part, progress=_shifted(run, n_labels * number, total))
+            task = Task(
+                X if rows is None else X[rows], Y if rows is None else Y[rows], rank, self.C,
+                self.tol, self.max_iter, self.prune, fits[-1] if fits else None,
+            )  # fmt: skip
+            fits.append(fit_conditionals(task, n_jobs=self.n_jobs, run=part))
+        self.orders_ = np.stack([order for order, _ in parts])
+        self.weights_ = sp.csr_array(_beside([fit.weights for fit in fits]))
+        self.label_weights_ = _beside([fit.label_weights for fit in fits])
+        self.gap_ = np.concatenate([fit.gap for fit in fits])
+        self.n_iter_ = np.maximum(np.concatenate([fit.iterations for fit in fits]), 1)
+        self.empty_sets_ = bool((np.diff(Y.indptr) == 0).any())
+
+    def _searched(
+        self, odds: NDArray[np.float64], chain: int = 0, n_sets: int = 1
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64]]:
+        """Scores (n, L), sets (n, B, L) and their log-probabilities (n, B) for a block of points.
+
+        Each point is searched by itself, so it does not matter how they are cut.
+        """
+        L = self.orders_.shape[1]
+        n = len(odds)
+        scores = np.empty((n, L))
+        sets = np.zeros((n, n_sets, L), dtype=np.uint8)
+        log_p = np.full((n, n_sets), -np.inf)
+        size = max(1, SEARCH_CELLS // (L * self._beam))
+        span = slice(chain * L, (chain + 1) * L)
+        for a in range(0, n, size):
+            b = min(a + size, n)
+            search(
+                np.ascontiguousarray(odds[a:b, span]),
+                read_only(self.orders_[chain], np.int64), *self._tables(chain), self._beam,
+                self.empty_sets_, scores[a:b], sets[a:b], log_p[a:b],
+            )  # fmt: skip
+        return scores, sets, log_p
+
+    def _tables(self, chain: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Of each label of a chain, the labels that it sees and their weights."""
+        L = self.orders_.shape[1]
+        between = self.label_weights_
+        ends = between.indptr[chain * L : (chain + 1) * L + 1]
+        return (
+            read_only(ends, np.int64),
+            read_only(between.indices, np.int32),
+            read_only(between.data, np.float32),
+        )
+
+    def _decode(
+        self, X: sp.csr_array, odds: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+        scores, sets, _ = self._searched(odds)
+        return sets[:, 0], scores
+
+    def _log_joint(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Log-probability of the label set that Y gives each row of X, by the first chain."""
+        check_is_fitted(self)
+        rows = self._checked(X, reset=False)
+        names = self.classes_.tolist()
+        Y = as_predicted(Y, names, self.label_kind_)  # type: ignore[arg-type]
+        if self.label_kind_ in ("dense", "sparse"):
+            given = encode_labels(Y).matrix
+        else:
+            column = {name: number for number, name in enumerate(names)}
+            sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)
+            try:
+                columns = [[column[name] for name in dict.fromkeys(labels)] for labels in sets]
+            except KeyError as error:
+                raise InputError(
+                    f"The model knows no label {error.args[0]!r}; see its classes_."
+                ) from None
+            ends = np.concatenate(([0], np.cumsum([len(labels) for labels in columns])))
+            flat = [label for labels in columns for label in labels]
+            given = sp.csr_array(
+                (np.ones(len(flat)), np.array(flat, dtype=np.int64), ends),
+                shape=(len(columns), len(names)),
+            )
+        if given.shape != (rows.shape[0], len(names)):
+            raise InputError(
+                f"Y has shape {given.shape}, but there are {rows.shape[0]} rows and {len(names)} "
+                "labels."
+            )
+
+        def work(x: sp.csr_array, sets: sp.csr_array) -> NDArray[np.float64]:
+            odds = self._odds(x)
+            log_p = np.empty(len(odds))
+            log_joint(odds, *self._tables(0), sets.toarray().astype(np.bool_), log_p)
+            return log_p
+
+        return np.concatenate(self._in_blocks(work, rows, given))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        L = len(self.classes_)
+        orders = getattr(self, "orders_", None)
+        if (
+            not isinstance(orders, np.ndarray)
+            or orders.dtype != np.int64
+            or orders.ndim != 2
+            or orders.shape[1] != L
+            or orders.shape[0] * L != self.weights_.shape[1]
+            or not isinstance(self.label_weights_, sp.csc_array)
+            or not (np.sort(orders, axis=1) == np.arange(L)).all()
+        ):
+            raise ModelError("The chains of the model do not fit its labels; it was altered.")

@@ -1,0 +1,176 @@
+"""What chains and dependency networks share: the regressions, scores, probabilities and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.base import Explanation
+from longtail.errors import ModelError
+from longtail.methods._marginal import MarginalClassifier
+from longtail.methods.joint._conditionals import conditional_estimate
+from longtail.parameters import check_count, check_limit, check_not_negative, check_positive
+from longtail.runtime.estimates import Estimate, refuse_beyond
+from longtail.search import index_for
+
+BLOCK_BYTES = 2**21  # bound on the log-odds of a block of points
+MOST_ROWS = 256  # points of a block, so that threads have something to share
+
+
+@dataclass(frozen=True)
+class JointExplanation(Explanation):
+    """An explanation with the part of the other labels.
+
+    The score is the log-odds of the label given the features and given those other labels that the
+    method predicts and the label's regression sees. What these labels add is part of the bias, as
+    no feature brings it; `constant` is the bias without it.
+
+    Attributes
+    ----------
+    labels : list
+        Names of these other labels, the largest contribution first.
+    label_contributions : array
+        What each of them adds to the score.
+    """
+
+    labels: list[Any]
+    label_contributions: NDArray[np.float64]
+
+    @property
+    def constant(self) -> float:
+        """What neither a feature nor another label brings."""
+        return self.bias - float(self.label_contributions.sum())
+
+    def label_table(self) -> pl.DataFrame:
+        """One row a label, the largest contribution first."""
+        return pl.DataFrame(
+            {
+                "label": [str(label) for label in self.labels],
+                "contribution": self.label_contributions,
+            }
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            f"{label} {part:+.3f}"
+            for label, part in zip(self.labels, self.label_contributions, strict=True)
+        ]
+        alone = Explanation.__str__(replace(self, bias=self.constant))
+        return f"{alone}\nlabels: {', '.join(parts) or 'none'}"
+
+
+class ConditionalClassifier(MarginalClassifier):
+    """Base of the methods with one logistic regression a label on X and on other labels.
+
+    Subclasses set `weights_` and `label_weights_` in `_fit`, decode a block of log-odds in
+    `_decode`, and store `C`, `prune`, `tol`, `max_iter`, `memory_limit` and `n_jobs`.
+    """
+
+    C: float
+    prune: float
+    tol: float
+    max_iter: int
+    memory_limit: float
+    n_jobs: int | None
+
+    weights_: sp.csr_array
+    label_weights_: sp.csr_array | sp.csc_array
+    gap_: NDArray[np.float64]
+    n_iter_: NDArray[np.int64]
+    empty_sets_: bool
+
+    # ---- what a method supplies --------------------------------------------------------------
+
+    def _decode(
+        self, X: sp.csr_array, odds: NDArray[np.float64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+        """Sets and scores, (n, L) each, of a block of points by the log-odds of all regressions."""
+        raise NotImplementedError
+
+    def _regressions(self) -> dict[str, Any]:
+        """How many chains of regressions there are, and the share of the others a label sees."""
+        return {}
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return conditional_estimate(
+            X, Y, C=self.C, prune=self.prune, n_jobs=self.n_jobs, **self._regressions()
+        )
+
+    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        remedy = "use a method without weights between labels, such as br or proxml"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy)
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol)
+        check_not_negative(prune=self.prune)
+        check_limit(memory_limit=self.memory_limit)
+        check_count(max_iter=self.max_iter)
+
+    def _block_rows(self) -> int:
+        return max(1, min(MOST_ROWS, BLOCK_BYTES // (8 * self.weights_.shape[1])))
+
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
+        return self._decode(X, self._odds(X))[0] > 0
+
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
+        return self._decode(X, self._odds(X))[1]
+
+    def _odds(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """Log-odds of all regressions by the features alone, of a block of points."""
+        return index_for(self, self.weights_).all_scores(X)
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> JointExplanation:
+        weights, label_parts = self._reasons(x, column)
+        values = x.data.astype(np.float64)
+        parts = values * weights[x.indices]
+        order = np.argsort(-np.abs(parts), kind="stable")
+        order = order[parts[order] != 0][:n]
+        others = np.argsort(-np.abs(label_parts), kind="stable")
+        others = others[label_parts[others] != 0]
+        return JointExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=float(parts.sum() + label_parts.sum() + weights[-1]),
+            bias=float(label_parts.sum() + weights[-1]),
+            features=names[x.indices[order]],
+            values=values[order],
+            weights=weights[x.indices[order]],
+            contributions=parts[order],
+            labels=self.classes_[others].tolist(),
+            label_contributions=label_parts[others],
+        )
+
+    def _reasons(
+        self, x: sp.csr_array, column: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of the features, bias last, and what the other labels add, for one point."""
+        has = self._commit(x).toarray().ravel()
+        weights = self.weights_[:, [column]].toarray().ravel().astype(np.float64)
+        others = self.label_weights_[:, [column]].toarray().ravel().astype(np.float64)
+        return weights, others * has
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        L = len(self.classes_)
+        weights, between = getattr(self, "weights_", None), getattr(self, "label_weights_", None)
+        if (
+            not isinstance(weights, sp.csr_array)
+            or not isinstance(between, sp.csr_array | sp.csc_array)
+            or weights.shape[0] != self.n_features_in_ + 1
+            or weights.shape[1] % L
+            or between.shape != (L, weights.shape[1])
+            or not all(
+                part.dtype in (np.float32, np.float64) and np.isfinite(part.data).all()
+                for part in (weights, between)
+            )
+            or not isinstance(getattr(self, "empty_sets_", None), bool)
+        ):
+            raise ModelError("The weights of the model do not fit its labels; it was altered.")

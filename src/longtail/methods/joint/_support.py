@@ -1,0 +1,212 @@
+"""What methods share that choose among the label sets of the training data.
+
+Such a method gives each of these sets a probability for a point. The most probable one is the
+prediction; the marginal probability of a label is the sum over the sets that hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.base import Explanation
+from longtail.errors import InputError, ModelError
+from longtail.labels import distinct_sets
+from longtail.methods._marginal import LARGEST, MarginalClassifier, log_odds_of
+from longtail.parameters import check_count, check_limit, check_positive
+from longtail.runtime.estimates import Estimate, refuse_beyond
+
+BLOCK_BYTES = 2**25  # probabilities of one block of points
+LARGEST_KNOWN = 1e50  # value of a feature whose linear scores are finite, whatever the weights
+LARGEST_TRAINED = 1e15  # beside the square of which a penalty of 1 is not lost in rounding
+
+
+@dataclass(frozen=True)
+class SetExplanation(Explanation):
+    """An explanation by the two label sets that compete over the label.
+
+    The score is the log-odds of the most probable set with the label against the most probable set
+    without it. Where it is linear in the features, the contributions and the bias add up to it;
+    where trees gave it, there are no contributions, and it is all bias.
+
+    Attributes
+    ----------
+    with_label, without_label : tuple or None
+        Names in the two sets; None where no training set is of that kind.
+    probabilities : array of shape (2,)
+        Probabilities of the two sets.
+    """
+
+    with_label: tuple[Any, ...] | None
+    without_label: tuple[Any, ...] | None
+    probabilities: NDArray[np.float64]
+
+    def set_table(self) -> pl.DataFrame:
+        """The two sets with their probabilities."""
+        kinds = [self.with_label, self.without_label]
+        return pl.DataFrame(
+            {
+                "set": ["none" if kind is None else _spelled(kind) for kind in kinds],
+                "probability": self.probabilities,
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        for word, names, p in zip(
+            ("with", "without"),
+            (self.with_label, self.without_label),
+            self.probabilities,
+            strict=True,
+        ):
+            found = "no training set" if names is None else f"{_spelled(names)}, p = {p:.3f}"
+            lines.append(f"{word} it: {found}")
+        return "\n".join(lines)
+
+
+class SetClassifier(MarginalClassifier):
+    """A distribution over the label sets of the training data.
+
+    Subclasses set `sets_` in `_fit`, and say how probable each set is.
+    """
+
+    sets_: sp.csr_array
+    objective_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    def _log_probabilities(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """Logarithms (n, S) of the probabilities of the sets; n is small."""
+        raise NotImplementedError
+
+    def _between(self, x: sp.csr_array, one: int, other: int) -> tuple[NDArray[np.float64], float]:
+        """Weights of the stored features of x, and a bias, that favour one set over another."""
+        raise NotImplementedError
+
+    def _needed(self, X: sp.csr_array, sets: sp.csr_array) -> Estimate:
+        """What training needs, given the distinct label sets."""
+        raise NotImplementedError
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return self._needed(X, distinct_sets(Y)[0])
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol)
+        check_limit(memory_limit=self.memory_limit)
+        check_count(max_iter=self.max_iter)
+
+    def _is_linear(self) -> bool:
+        """Whether the scores of the fitted model are linear in the features."""
+        return True
+
+    def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
+        rows = super()._checked(X, reset=reset)
+        if not reset and self._is_linear():
+            _refuse_beyond(LARGEST_KNOWN, rows, "their scores may overflow")
+        return rows
+
+    def _refuse_untrainable(self, X: sp.csr_array) -> None:
+        """Refuse values beside whose squares the penalty, 1 / C, would vanish."""
+        limit = LARGEST_TRAINED / max(1.0, float(self.C) ** 0.5)
+        _refuse_beyond(limit, X, "the penalty is lost in rounding beside them")
+
+    def _refuse_beyond_memory(self, X: sp.csr_array, sets: sp.csr_array, less: str) -> None:
+        """Refuse what `memory_limit` does not allow; `less` says what else would need less."""
+        remedy = f"use a method that does not list label sets, such as br, or {less}"
+        refuse_beyond(self, self._needed(X, sets), self.memory_limit, remedy)
+
+    def _block_rows(self) -> int:
+        return max(1, BLOCK_BYTES // (8 * max(sum(self.sets_.shape), 1)))
+
+    def _sets_of(self, X: sp.csr_array) -> NDArray[np.bool_]:
+        best = self._log_probabilities(X).argmax(axis=1)
+        return self.sets_[best].toarray() > 0
+
+    def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
+        p = np.exp(self._log_probabilities(X)) @ self.sets_.astype(np.float64)
+        return log_odds_of(np.clip(np.asarray(p), 0.0, 1.0))
+
+    def _likely_sets(
+        self, X: sp.csr_array, n_sets: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        logs = self._log_probabilities(X)
+        best = np.argsort(-logs, axis=1, kind="stable")[:, :n_sets]
+        sets = self.sets_.astype(np.bool_)[best.ravel()].toarray()
+        return sets.reshape(*best.shape, -1), np.take_along_axis(logs, best, axis=1)
+
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> SetExplanation:
+        logs = self._log_probabilities(x)[0]
+        holds = np.zeros(len(logs), dtype=bool)
+        holds[self.sets_[:, [column]].nonzero()[0]] = True
+        sides = [np.flatnonzero(holds), np.flatnonzero(~holds)]
+        best = [int(side[logs[side].argmax()]) if len(side) else None for side in sides]
+        one, other = best
+        if one is None or other is None:
+            ours, bias = np.zeros(x.nnz), -LARGEST if one is None else LARGEST
+        else:
+            ours, bias = self._between(x, one, other)
+        values = x.data.astype(np.float64)
+        parts = values * ours
+        order = np.argsort(-np.abs(parts), kind="stable")
+        order = order[parts[order] != 0][:n]
+        return SetExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=float(parts.sum() + bias),
+            bias=bias,
+            features=names[x.indices[order]],
+            values=values[order],
+            weights=ours[order],
+            contributions=parts[order],
+            with_label=self._names_of(one),
+            without_label=self._names_of(other),
+            probabilities=np.array([0.0 if s is None else np.exp(logs[s]) for s in best]),
+        )
+
+    def _names_of(self, number: int | None) -> tuple[Any, ...] | None:
+        if number is None:
+            return None
+        span = slice(self.sets_.indptr[number], self.sets_.indptr[number + 1])
+        return tuple(self.classes_[self.sets_.indices[span]].tolist())
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        sets = getattr(self, "sets_", None)
+        if (
+            not isinstance(sets, sp.csr_array)
+            or sets.shape[1] != len(self.classes_)
+            or sets.shape[0] < 1
+            or not (sets.data == 1).all()
+        ):
+            raise ModelError("The label sets of the model do not fit its labels; it was altered.")
+
+
+def _refuse_beyond(limit: float, X: sp.csr_array, why: str) -> None:
+    largest = float(np.abs(X.data).max(initial=0.0))
+    if largest > limit:
+        raise InputError(
+            f"X has a value of magnitude {largest:.3g}, beyond {limit:.3g}, where {why}; scale the "
+            "features or clip such values."
+        )
+
+
+def _spelled(names: tuple[Any, ...]) -> str:
+    return "{" + ", ".join(map(str, names)) + "}"

@@ -1,0 +1,85 @@
+"""Binary relevance: one l2-regularised logistic regression a label, with probabilities."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, logit
+
+from longtail.methods._linear import RidgeOneVsRest
+from longtail.methods._probabilities import ProbabilityClassifier
+
+
+class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
+    """One-vs-rest logistic regression.
+
+    For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
+    with a constant feature for the bias.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the errors against the penalty.
+    prune : float
+        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss
+        gives every feature some weight for every label: unpruned, the model has D·L weights.
+    tol : float
+        Relative distance to the optimal objective at which a label counts as solved.
+    max_iter : int
+        Limit on Newton steps a label.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    weights_ : csr_array of shape (D + 1, L)
+        Weights, one row a feature, the bias last.
+    objective_, gap_, n_iter_ : arrays of shape (L,)
+        Objective before pruning, proven relative gap, and Newton steps of each label.
+
+    Notes
+    -----
+    Training costs O(nnz(X)) a pass, 10 to 40 passes a label with ``C=1`` and about twice as many
+    with ``C=10``. The scores of `predict_topk` are log-odds: labels from 0 on are predicted.
+
+    Examples
+    --------
+    >>> from longtail import BinaryRelevance
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
+    >>> tagger = BinaryRelevance(C=10).fit(X, [["sea"], ["snow"], ["sea"], ["snow"]])
+    >>> tagger.predict([[1, 0, 1]])
+    [('sea',)]
+    >>> tagger.predict_proba([[1, 0, 1]]).toarray().round(2).tolist()
+    [[0.89, 0.11]]
+    """
+
+    method: ClassVar[str] = "br"
+    paper: ClassVar[str] = "baseline of most papers"
+    loss: ClassVar[str] = "logistic"
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        prune: float = 0.01,
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        lowest = -np.inf if threshold == 0 else float(logit(threshold))
+        scores = self._index().scores_above(X, lowest, n_jobs=self.n_jobs)
+        return sp.csr_array((expit(scores.data), scores.indices, scores.indptr), shape=scores.shape)

@@ -1,0 +1,403 @@
+"""Three ways to many classes by support vector machines, each through scikit-learn's liblinear.
+
+Fan, Chang, Hsieh, Wang & Lin, LIBLINEAR: A Library for Large Linear Classification, JMLR 9, 2008.
+liblinear draws from one random generator for the whole process, so that binary problems are solved
+in processes, each problem with a seed of its own; the models do not depend on their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._numba import read_only
+from longtail._sparse import for_liblinear, from_ranked, ranked
+from longtail.base import Explanation
+from longtail.errors import ModelError
+from longtail.methods.linear._multiclass_base import (
+    FOR_LESS,
+    SWEEPS,
+    MarginClassifier,
+    SweepLimit,
+)
+from longtail.methods.linear._multiclass_problems import (
+    NO_COLUMN,
+    Column,
+    SolvePairs,
+    SolveTogether,
+    duel,
+    matrix_of,
+    one_class_a_row,
+    pair_weights,
+    solve_labels,
+)
+from longtail.parameters import check_flag
+from longtail.runtime.estimates import (
+    WORKSPACE,
+    Estimate,
+    matrix_bytes,
+    refuse_beyond,
+    size_in_words,
+)
+from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.run import Run
+from longtail.solvers import fit_linear
+from longtail.solvers.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
+from longtail.solvers.liblinear import positives_of, solvable
+
+BLOCK = 32  # labels of OVA that are handed to a process, and checkpointed, together
+PAIRS = 512  # the same for the pairs of OVO
+TOGETHER = 40  # sweeps over all points and classes, usually
+DUEL = 2e-3  # seconds of a pair of classes, whatever its size
+VOTES = 2**25  # bytes for the scores of a block of points
+
+
+class OVA(SweepLimit, MarginClassifier):
+    """One-versus-all: a linear support vector machine a label, by liblinear.
+
+    For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
+    with a constant feature for the bias; all weights are kept. The best score wins.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the errors against the penalty.
+    tol : float
+        liblinear's eps: the largest violation of optimality at which a problem counts as solved.
+    max_iter : int
+        Limit on sweeps over the points.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
+    n_jobs : int, optional
+        Processes that train and threads that predict, as in scikit-learn; the model does not
+        depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    weights_ : csr_array of shape (D + 1, L)
+        Weights, one row a feature, the bias last; float32.
+    n_iter_ : array of shape (L,)
+        liblinear's sweeps.
+    one_class_ : bool
+        Whether every training row had exactly one label.
+
+    Notes
+    -----
+    Training costs O(nnz(X)) a sweep and label. The model has up to 8·(D + 1)·L bytes, where
+    features that no point has do not count; twice that while it is put together. If every training
+    row had one label, `predict` gives the best one, else those from a score of 0 on. Labels that
+    no row has, or every row, are no problem for liblinear: the engine solves these.
+
+    Examples
+    --------
+    >>> from longtail.methods.linear.multiclass import OVA
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
+    >>> OVA().fit(X, ["sea", "snow", "sea", "snow"]).predict([[1, 0, 1]]).tolist()
+    ['sea']
+    """
+
+    method: ClassVar[str] = "ova"
+    paper: ClassVar[str] = "Fan et al. 2008"
+
+    one_class_: bool
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        n_trained = int(np.count_nonzero(counts))
+        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l2", prune=0.0)
+        why = f"the weights of {n_trained:,} labels × {used_features(X) + 1:,} features"
+        return self._needed(X, float(kept.sum()), n_trained, why)
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        targets = sp.csc_array(Y)
+        counts = np.diff(targets.indptr)
+        hard = solvable(X, counts)
+        labels = np.flatnonzero(hard)
+        rows = positives_of(targets, labels)
+        blocks = [rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK)]
+        solved = self._solve_blocks(
+            for_liblinear(X), Y.indices, blocks, solve_labels, len(labels), run
+        )
+        easy = fit_linear(X, targets[:, ~hard], strength=1.0 / self.C)
+        rest = sp.csc_array(easy.weights)
+        columns: list[Column] = [NO_COLUMN] * len(counts)
+        for label, column in zip(labels.tolist(), solved, strict=True):
+            columns[label] = column
+        for number, label in enumerate(np.flatnonzero(~hard).tolist()):
+            span = slice(rest.indptr[number], rest.indptr[number + 1])
+            columns[label] = rest.indices[span], rest.data[span], int(easy.iterations[number])
+        self.weights_, self.n_iter_ = matrix_of(columns, X.shape[1])
+        self.one_class_ = bool((np.diff(Y.indptr) == 1).all())
+        self._warn(self.n_iter_, "labels")
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        if self.one_class_:
+            return self._topk(X, 1)
+        return self._index().scores_above(X, 0.0, n_jobs=self.n_jobs)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if not isinstance(getattr(self, "one_class_", None), bool):
+            raise ModelError("The model does not say whether its rows had one label each.")
+
+
+class MSVM(MarginClassifier):
+    """The multiclass support vector machine of Crammer and Singer, by liblinear.
+
+    ½ Σ_y ‖w_y‖² + C Σ_i max(0, 1 + max_{y ≠ y_i} ⟨w_y, x_i⟩ - ⟨w_{y_i}, x_i⟩) is minimised for
+    all classes at once by scikit-learn's `LinearSVC(multi_class="crammer_singer")`.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the errors against the penalty.
+    tol : float
+        liblinear's eps: the largest violation of optimality at which it counts as solved. It also
+        ends after 100,000 sweeps, which no parameter of scikit-learn changes for this problem.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
+    n_jobs : int, optional
+        Threads that predict, as in scikit-learn; the one problem is solved by one.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Class names.
+    weights_ : csr_array of shape (D + 1, L)
+        Weights, one row a feature, the bias last; float32.
+
+    Notes
+    -----
+    liblinear holds K·(D + 1) doubles, scikit-learn them again, and 12 bytes for each of N·K pairs
+    of points and classes: above `memory_limit` that is refused, with the estimate. For one class a
+    row: rows with several labels are repeated for each of them, rows without one are left out, and
+    one class is predicted. Classes without a training point are never listed.
+
+    Examples
+    --------
+    >>> from longtail.methods.linear.multiclass import MSVM
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1]]
+    >>> MSVM().fit(X, ["sea", "snow", "sea", "snow", "sun"]).predict([[1, 0, 1]]).tolist()
+    ['sea']
+    """
+
+    method: ClassVar[str] = "msvm"
+    paper: ClassVar[str] = "Crammer & Singer 2002"
+
+    def _offered(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.label_counts_ > 0)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        n, n_classes = max(Y.nnz, 1), int(np.count_nonzero(counts))
+        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l2", prune=0.0)
+        repeats = n / X.shape[0]
+        why = f"{n_classes:,} classes, {X.shape[1] + 1:,} features and {n:,} rows at once"
+        need = self._needed(X, float(kept.sum()), 1, why)
+        together = n_classes * (16.0 * (X.shape[1] + 1) + 12.0 * n)
+        doubled = (liblinear_bytes(X) + matrix_bytes(X)) * max(repeats - 1.0, 0.0)
+        sweeps = TOGETHER * SWEEP * (X.nnz * repeats + 12.0 * n) * n_classes
+        return need.plus(together + doubled, sweeps)
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        X, y = one_class_a_row(X, Y, type(self).__name__)
+        present = np.unique(y)
+        found = self._solve_blocks(
+            for_liblinear(X), y, [present], SolveTogether(y), len(present), run
+        )
+        columns: list[Column] = [NO_COLUMN] * Y.shape[1]
+        for label, column in zip(present.tolist(), found, strict=True):
+            columns[label] = column
+        self.weights_, _ = matrix_of(columns, X.shape[1])
+
+
+@dataclass(frozen=True)
+class DuelExplanation(Explanation):
+    """How a class fared in its duels: contributions and bias add up to the sum of its margins.
+
+    Attributes
+    ----------
+    votes : int
+        Duels won; `predict_topk` scores by these first.
+    n_duels : int
+        How many there were.
+    """
+
+    votes: int
+    n_duels: int
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\nwon {self.votes} of {self.n_duels} duels"
+
+
+class OVO(SweepLimit):
+    """One-versus-one: a linear support vector machine for every pair of classes, by liblinear.
+
+    Each pair is told apart by a `LinearSVC` on the points of the two; the class that wins most of
+    its duels is predicted, as by scikit-learn's `OneVsOneClassifier`.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the errors against the penalty.
+    tol : float
+        liblinear's eps: the largest violation of optimality at which a problem counts as solved.
+    max_iter : int
+        Limit on sweeps over the points.
+    bias : bool
+        Whether a duel has a bias. With many unequal classes it should not: a point that has nothing
+        in common with either class then goes to the larger one, and so do the votes.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
+    n_jobs : int, optional
+        Processes that train and threads that predict, as in scikit-learn; the model does not
+        depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Class names.
+    weights_ : csr_array of shape (D + 1, P)
+        One column a pair (i, j) of the K classes with points, in the order (0, 1), (0, 2), ...,
+        the bias last; positive scores are for j. float32.
+    n_iter_ : array of shape (P,)
+        liblinear's sweeps.
+
+    Notes
+    -----
+    There are P = K·(K - 1) / 2 pairs. A pair has weights only for the features of its two classes;
+    how many that makes is counted before any work, at 8 bytes each, twice while they are put in
+    order, and refused above `memory_limit`. Prediction costs O(P + weights of the row's features) a
+    row. The scores are those of `OneVsOneClassifier`: votes, plus the sum of the margins squeezed
+    to less than a third, which decides between equals. For one class a row, as in `MSVM`.
+
+    Examples
+    --------
+    >>> from longtail.methods.linear.multiclass import OVO
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 1]]
+    >>> model = OVO().fit(X, ["sea", "snow", "sea", "snow", "sun"])
+    >>> model.predict([[1, 0, 1]]).tolist(), model.weights_.shape
+    (['sea'], (4, 3))
+    """
+
+    method: ClassVar[str] = "ovo"
+    paper: ClassVar[str] = "Fan et al. 2008"
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        bias: bool = True,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
+        self.bias = bias
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_flag(bias=self.bias)
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "fit_intercept": bool(self.bias)}
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        X, y = one_class_a_row(X, Y, type(self).__name__)
+        present, of = np.unique(y, return_inverse=True)
+        k = len(present)
+        n_pairs = k * (k - 1) // 2
+        dense = 8.0 * n_pairs * (X.shape[1] + 1)
+        return Estimate(
+            int(12.0 * X.nnz + 2.0 * STORED * pair_weights(X, of, k) + 200 * n_pairs + WORKSPACE),
+            int(STORED * pair_weights(X, of, k)),
+            (DUEL * n_pairs + SWEEPS * SWEEP * X.nnz * (k - 1)) / thread_count(self.n_jobs),
+            f"the weights of {n_pairs:,} pairs of classes (dense, as scikit-learn keeps them: "
+            f"{size_in_words(dense)})",
+        )
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        X, y = one_class_a_row(X, Y, type(self).__name__)
+        of = np.unique(y, return_inverse=True)[1]
+        k = int(of.max()) + 1
+        n_pairs = k * (k - 1) // 2
+        order = np.argsort(of, kind="stable")
+        rows = np.split(order, np.cumsum(np.bincount(of, minlength=k))[:-1])
+        pairs = combinations(range(k), 2)
+        blocks = []
+        while block := list(islice(pairs, PAIRS)):
+            blocks.append(block)
+        solve = SolvePairs(rows)
+        solved = self._solve_blocks(for_liblinear(X), y, blocks, solve, n_pairs, run)
+        self.weights_, self.n_iter_ = matrix_of(solved, X.shape[1])
+        self._warn(self.n_iter_, "pairs")
+
+    def _present(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.label_counts_ > 0)
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        present, n = self._present(), X.shape[0]
+        k = min(k, len(present))
+        labels, values = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+        size = max(1, min(1024, VOTES // (8 * len(present))))
+
+        def work(first: int, stop: NDArray[np.int8]) -> None:
+            if not stop[0]:
+                last = min(first + size, n)
+                best, values[first:last] = ranked(self._scores(X[first:last]), k)
+                labels[first:last] = present[best]
+
+        starts = range(0, n, size)
+        if len(starts) == 1 or thread_count(self.n_jobs) == 1:
+            for first in starts:
+                work(first, np.zeros(1, dtype=np.int8))
+        else:
+            run_threads(work, starts, n_jobs=self.n_jobs, done=lambda *_: None, limit_blas=False)
+        return from_ranked(labels, values, len(self.classes_))
+
+    def _scores(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """Votes and squeezed margins (n, K) of a block."""
+        weights = self.weights_
+        scores = np.zeros((X.shape[0], len(self._present())))
+        bias = weights[[-1]].toarray().ravel().astype(np.float64)
+        arrays = (X.indptr, X.indices, X.data.astype(np.float64))
+        model = (weights.indptr, weights.indices, weights.data)
+        duel(*map(read_only, (*arrays, *model, bias)), scores)  # type: ignore[call-arg]
+        return scores
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._topk(X, 1)
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> DuelExplanation:
+        present = self._present()
+        own = np.searchsorted(present, column)
+        seen = bool(own < len(present) and present[own] == column)
+        first, second = np.triu_indices(len(present), 1)
+        duels = np.flatnonzero(seen & ((first == own) | (second == own)))
+        signs = np.where(second[duels] == own, 1.0, -1.0)
+        weights = self.weights_[:, duels].astype(np.float64)
+        margins = x.astype(np.float64) @ weights[:-1] + weights[[-1]]
+        won = np.asarray(margins.toarray()).ravel() > 0
+        return DuelExplanation(
+            **self._explained(x, column, np.asarray(weights @ signs), n, names),
+            votes=int((won == (signs > 0)).sum()),
+            n_duels=len(duels),
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        k = len(self._present())
+        self._check_weights(k * (k - 1) // 2)

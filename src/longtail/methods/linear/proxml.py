@@ -1,0 +1,156 @@
+"""ProXML: one l1-regularised squared-hinge classifier a label, solved to optimality.
+
+Babbar & Schölkopf, Data scarcity, robustness and extreme multi-label classification, Machine
+Learning 108, 2019.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import ParameterError
+from longtail.methods._linear import LinearOneVsRest
+from longtail.parameters import check_count, check_flag, check_not_negative, check_positive
+from longtail.runtime.run import Run
+from longtail.solvers import LinearFit, fit_linear
+
+Loss = Literal["squared_hinge", "logistic"]
+Solver = Literal["working_set", "proximal_gradient", "accelerated"]
+
+
+class ProXML(LinearOneVsRest):
+    """One-vs-rest with an l1 penalty: sparse, robust on rare labels, small and fast.
+
+    For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised until no partial
+    derivative misses the optimality conditions by more than `tol` times the strength, with a
+    constant feature for the bias. A label is then known by the few features that speak for and
+    against it. Use features of unit length.
+
+    Parameters
+    ----------
+    strength : float
+        Weight of the penalty, the paper's λ. Larger means fewer features a label.
+    loss : {"squared_hinge", "logistic"}
+        The paper's squared hinge, or the logistic loss.
+    penalize_bias : bool
+        Whether the penalty holds for the bias too, as in the paper.
+    solver : {"working_set", "proximal_gradient", "accelerated"}
+        The fast solver, or the paper's Algorithm 1 and its accelerated form, which are slow.
+    start_from : {None, "dismec"}
+        "dismec" starts from the weights that DiSMEC learns at C = 1 / strength, as section 3.3 of
+        the paper suggests; by default every label starts from no weights, which is faster here.
+    prune : float
+        Weights of smaller magnitude are dropped after training; 0 keeps all.
+    tol : float
+        Violation of the optimality conditions, relative to the strength, at which a label counts
+        as solved.
+    max_iter : int
+        Limit on Newton steps a label; on gradient steps times ten for the slow solvers. Labels
+        that reach it are named in a warning.
+    max_seconds : float, optional
+        Limit on the time for a label, with a warning likewise. What a label that reaches it gets
+        depends on the machine.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    weights_ : csr_array of shape (D + 1, L)
+        Weights, one row a feature, the bias last.
+    objective_, gap_, violation_, n_iter_ : arrays of shape (L,)
+        Objective before pruning, proven relative gap, violation of the optimality conditions
+        relative to the strength, and Newton steps of each label.
+
+    Notes
+    -----
+    Training touches only the points that share a feature with the label's weights; its cost is
+    that of a few passes over these a label. Prediction costs O(weights of the features of x). A
+    score is a margin: labels from 0 on are predicted.
+
+    Examples
+    --------
+    >>> from longtail import ProXML
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
+    >>> tagger = ProXML().fit(X, [["sea", "sun"], ["snow"], ["sea"], ["snow", "sun"]])
+    >>> tagger.predict([[1, 0, 1]])
+    [('sea', 'sun')]
+    """
+
+    method: ClassVar[str] = "proxml"
+    paper: ClassVar[str] = "Babbar & Schölkopf 2019"
+
+    violation_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        *,
+        strength: float = 0.5,
+        loss: Loss = "squared_hinge",
+        penalize_bias: bool = True,
+        solver: Solver = "working_set",
+        start_from: Literal["dismec"] | None = None,
+        prune: float = 0.0,
+        tol: float = 0.01,
+        max_iter: int = 200,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.strength = strength
+        self.loss = loss
+        self.penalize_bias = penalize_bias
+        self.solver = solver
+        self.start_from = start_from
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        check_positive(strength=self.strength)
+        self._check_solving()
+
+    def _check_solving(self) -> None:
+        """Refuse parameters of the solver that make no sense."""
+        check_positive(tol=self.tol)
+        check_not_negative(prune=self.prune)
+        check_count(max_iter=self.max_iter)
+        check_flag(penalize_bias=self.penalize_bias)
+        if self.max_seconds is not None:
+            check_positive(max_seconds=self.max_seconds)
+        if self.start_from not in (None, "dismec"):
+            raise ParameterError(f"start_from must be None or 'dismec', not {self.start_from!r}.")
+        for name, kinds in (("loss", Loss), ("solver", Solver)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(get_args(kinds))}, not "
+                    f"{getattr(self, name)!r}."
+                )
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()
+
+    def _solved(self) -> dict[str, Any]:
+        return {"loss": self.loss, "penalty": "l1", "solver": self.solver}
+
+    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
+        start = None
+        if self.start_from == "dismec":
+            start = fit_linear(
+                X, Y, strength=self.strength, prune=0.01, n_jobs=self.n_jobs, run=run.part("dismec")
+            ).weights
+            run = run.part("proxml")
+        fit = fit_linear(
+            X, Y, loss=self.loss, penalty="l1", strength=self.strength, tol=self.tol,
+            penalize_bias=self.penalize_bias, solver=self.solver, warm_start=start,
+            max_iter=self.max_iter, max_seconds=self.max_seconds, prune=self.prune,
+            n_jobs=self.n_jobs, run=run,
+        )  # fmt: skip
+        self.violation_ = fit.violation
+        return fit

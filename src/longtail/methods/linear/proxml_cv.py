@@ -1,0 +1,382 @@
+"""ProXML with its strength chosen by cross-validation along a path of warm starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.data.folds import fold_of_rows
+from longtail.errors import InputError, ModelError, ParameterError
+from longtail.labels import EncodedLabels, decode_labels, encode_labels, propensities
+from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
+from longtail.methods.linear.proxml import Loss, ProXML, Solver
+from longtail.metrics import Scorer, evaluate, scorer
+from longtail.parameters import check_count, check_seed
+from longtail.runtime.estimates import Estimate, matrix_bytes
+from longtail.runtime.run import Progress, Run
+from longtail.solvers import LinearFit, fit_linear
+
+GRID = (2.0, 0.1)
+"""Strongest and weakest strength of a grid, for rows of unit length."""
+
+RANKS = (1, 3, 5)
+MEASURES = ("P", "nDCG", "PSP", "C")
+"""Metrics of `cv_results_`, each at every rank."""
+
+_OF_CLASSES = ("accuracy", "maf1", "covered_classes")
+_SHARED = ("loss", "penalize_bias", "solver", "prune", "tol", "max_iter", "max_seconds", "n_jobs")
+
+
+class ProXMLCV(ProXML):
+    """ProXML that chooses its strength by cross-validation.
+
+    For every fold, models are trained on the other folds from the strongest penalty towards the
+    weakest, each starting from the weights of the one before, and measured on the fold. Then the
+    model is trained on everything, at the strength that did best: it is the model that
+    `ProXML(strength=strength_)` learns.
+
+    Parameters
+    ----------
+    strengths : int or sequence of float
+        The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to 0.1
+        times the median length of the rows of X.
+    folds : int
+        How many parts the points are cut into, at least 2. A row that is the only one with some
+        label is never held out.
+    scoring : str or callable
+        What decides: a name that `longtail.metrics.scorer` knows, such as "P@1", "PSP@5" or
+        "f1_micro", propensities being those of the training labels; or a function of (estimator,
+        X, Y), greater being better. None is "P@1".
+    rule : {"best", "one_standard_error"}
+        The strength of the best mean score, the stronger of equals; or the strongest whose mean
+        score is within one standard error of the best, for a smaller model.
+    patience : int, optional
+        After so many strengths in a row whose mean score is more than a standard error below the
+        best, weaker ones, which take longest, are not tried. None tries all.
+    loss, penalize_bias, solver, prune, tol, max_iter, max_seconds : see `ProXML`
+        As there, for all models alike.
+    start_from : {None, "dismec"}
+        As in `ProXML`, for the final model alone.
+    random_state : int
+        Seed of the folds.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    strength_ : float
+        The strength that was chosen.
+    cv_results_ : dict of str to array of shape (S,)
+        What was measured at each of the S strengths tried, the strongest first: "strength";
+        "mean_score" and "std_score" over the folds, and "fold0_score" and so on; mean and std of
+        P, nDCG, PSP and C at 1, 3 and 5, such as "mean_P@1"; "nonzeros", the weights of a model,
+        on average; "seconds" of training, over all folds and threads. A saved model is without the
+        seconds, so that equal models are equal files.
+    classes_, weights_, objective_, gap_, violation_, n_iter_
+        As in `ProXML`.
+
+    Notes
+    -----
+    A path costs somewhat more than its last and weakest model alone would; see
+    `docs/choosing-strength.md` for figures. One model a fold and one copy of X are in memory at
+    a time.
+
+    Examples
+    --------
+    >>> from longtail.data import make_longtail
+    >>> from longtail import ProXMLCV
+    >>> data = make_longtail(300, 200, 20, random_state=0)
+    >>> model = ProXMLCV(strengths=[40.0, 4.0, 0.4], scoring="P@3").fit(data.X, data.Y)
+    >>> model.strength_
+    4.0
+    >>> model.choice_table().columns[:3]
+    ['strength', 'score', 'std']
+    """
+
+    method: ClassVar[str] = "proxml-cv"
+
+    strength_: float
+    cv_results_: dict[str, NDArray[np.float64]]
+    _given: EncodedLabels
+
+    def __init__(
+        self,
+        *,
+        strengths: tuple[float, ...] | int = 6,
+        folds: int = 3,
+        scoring: str | Callable[[Any, Any, Any], float] | None = "P@1",
+        rule: Literal["best", "one_standard_error"] = "best",
+        patience: int | None = 2,
+        loss: Loss = "squared_hinge",
+        penalize_bias: bool = True,
+        solver: Solver = "working_set",
+        start_from: Literal["dismec"] | None = None,
+        prune: float = 0.0,
+        tol: float = 0.01,
+        max_iter: int = 200,
+        max_seconds: float | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.strengths = strengths
+        self.folds = folds
+        self.scoring = scoring
+        self.rule = rule
+        self.patience = patience
+        self.loss = loss
+        self.penalize_bias = penalize_bias
+        self.solver = solver
+        self.start_from = start_from
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def strength(self) -> float:  # type: ignore[override]
+        """The strength that was chosen, which is what `ProXML` calls so."""
+        return self.strength_
+
+    def _check_parameters(self) -> None:
+        self._check_solving()
+        _checked_strengths(self.strengths)
+        check_count(least=2, folds=self.folds)
+        if self.patience is not None:
+            check_count(patience=self.patience)
+        check_seed(self.random_state)
+        if self.rule not in ("best", "one_standard_error"):
+            raise ParameterError(f"rule must be 'best' or 'one_standard_error', not {self.rule!r}.")
+        if isinstance(self.scoring, str):
+            _scorer(self.scoring, np.ones(1))
+        elif self.scoring is not None and not callable(self.scoring):
+            raise ParameterError(
+                f"scoring must be the name of a metric, such as 'P@1', or a function of "
+                f"(estimator, X, Y), not {self.scoring!r}."
+            )
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Self:
+        """Choose the strength and train; see `ProXML.fit` for the parameters."""
+        self.check_parameters()
+        self._forget()
+        if Y is None:
+            return super().fit(X, Y)
+        given = encode_labels(Y, label_names=label_names)
+        if self.scoring in _OF_CLASSES and given.kind != "multiclass":
+            raise ParameterError(
+                f"{self.scoring} is for one class a row; for label sets choose P@1 or f1_micro."
+            )
+        self._given = given
+        try:
+            super().fit(
+                X,
+                given.matrix,
+                label_names=given.classes.tolist(),
+                checkpoint=checkpoint,
+                progress=progress,
+            )
+        finally:
+            del self._given
+        self._replace(classes_=given.classes, label_kind_=given.kind)
+        return self
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        one = super()._estimate(X, Y)
+        fits = len(self._grid(X)) * self.folds
+        weights = self.folds * (one.model_bytes or 0)
+        more = one.plus(matrix_bytes(X, Y) + weights, (1 - 1 / self.folds) * fits * one.seconds)
+        return replace(more, reason=f"{fits:,} times {one.reason} to choose the strength")
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        strengths = self._grid(X)
+        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        paths = [FoldPath(fold_of == fold) for fold in range(self.folds)]
+        steps = Steps(run, Y.shape[1], len(strengths) * len(paths) + 1)
+        measured: list[list[dict[str, float]]] = []
+        for number, strength in enumerate(strengths.tolist()):
+            measured.append(
+                [
+                    self._step(X, Y, path, strength, steps.next(f"fold-{fold}/strength-{number}"))
+                    for fold, path in enumerate(paths)
+                ]
+            )
+            if self.patience is not None and fell_behind(measured, self.patience):
+                break
+        del paths
+        self.cv_results_ = summary(strengths[: len(measured)], measured)
+        self.strength_ = float(strengths[chosen(self.cv_results_, self.folds, self.rule)])
+        super()._fit(X, Y, steps.last("final"))
+
+    def _fit_more(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        """New labels are trained at the strength that was chosen."""
+        super()._fit(X, Y, run)
+
+    def _grid(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """The strengths, the strongest first."""
+        wanted = _checked_strengths(self.strengths)
+        if not isinstance(wanted, int):
+            return wanted
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        length = float(np.sqrt(np.median(squares[squares > 0]))) if squares.any() else 1.0
+        grid = np.geomspace(GRID[0] * length, GRID[1] * length, wanted)
+        return np.unique([float(f"{strength:.3g}") for strength in grid])[::-1]
+
+    def _step(
+        self, X: sp.csr_array, Y: sp.csr_array, path: FoldPath, strength: float, run: Run
+    ) -> dict[str, float]:
+        """Train at the next strength of a path, and measure on the rows held out."""
+        seen = Y[~path.held_out]
+        fit = fit_linear(
+            X[~path.held_out], seen, loss=self.loss, penalty="l1", strength=strength,
+            tol=self.tol, penalize_bias=self.penalize_bias, solver=self.solver,
+            warm_start=path.weights, max_iter=self.max_iter, max_seconds=self.max_seconds,
+            prune=self.prune,
+            n_jobs=self.n_jobs, run=run,
+        )  # fmt: skip
+        path.weights = fit.weights
+        chances = propensities(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0])
+        model = self._model(strength, fit, seen)
+        return {
+            **self._measure(model, X[path.held_out], Y[path.held_out], chances),
+            "nonzeros": float(fit.weights.nnz),
+            "seconds": float(fit.seconds.sum()),
+        }
+
+    def _model(self, strength: float, fit: LinearFit, Y: sp.csr_array) -> ProXML:
+        """One model of the path as a fitted estimator, for scorers."""
+        model = ProXML(strength=strength, **{name: getattr(self, name) for name in _SHARED})
+        model._replace(
+            weights_=fit.weights,
+            n_features_in_=int(fit.weights.shape[0] - 1),
+            n_points_=int(Y.shape[0]),
+            label_counts_=np.bincount(Y.indices, minlength=Y.shape[1]),
+            classes_=self._given.classes,
+            label_kind_=self._given.kind,
+        )
+        return model
+
+    def _measure(
+        self, model: ProXML, X: sp.csr_array, Y: sp.csr_array, chances: NDArray[np.float64]
+    ) -> dict[str, float]:
+        scores = model.predict_topk(X, max(RANKS))
+        values = evaluate(Y, Y_score=scores, k=RANKS, propensities=chances)
+        found = {f"{name}@{k}": values[f"{name}@{k}"] for name in MEASURES for k in RANKS}
+        scoring = "P@1" if self.scoring is None else self.scoring
+        if isinstance(scoring, str) and scoring in found:
+            score = found[scoring]
+        else:
+            score = self._score(scoring, model, X, Y, chances)
+        if not np.isfinite(score):
+            raise InputError(f"scoring gave {score} for a fold; it must give a finite number.")
+        return {"score": score, **found}
+
+    def _score(
+        self,
+        scoring: str | Callable[[Any, Any, Any], float],
+        model: ProXML,
+        X: sp.csr_array,
+        Y: sp.csr_array,
+        chances: NDArray[np.float64],
+    ) -> float:
+        """What decides, where it is none of the usual measures."""
+        if callable(scoring):
+            kind = self._given.kind
+            return float(scoring(model, X, decode_labels(Y, self._given.classes, kind)))
+        metric = _scorer(scoring, chances)
+        if "@" not in scoring and self._given.kind == "multiclass":
+            return metric(model, X, decode_labels(Y, self._given.classes, "multiclass"))
+        model.label_kind_ = "sparse"
+        return metric(model, X, Y)
+
+    def choice_table(self) -> pl.DataFrame:
+        """The gist of `cv_results_` as a table: one row a strength, the chosen one marked.
+
+        Examples
+        --------
+        >>> from longtail import ProXMLCV
+        >>> X = [[1, 0], [0, 1]] * 4
+        >>> model = ProXMLCV(strengths=[1.0, 0.5], folds=2).fit(X, ["sea", "snow"] * 4)
+        >>> model.choice_table().select("strength", "score", "chosen").rows()
+        [(1.0, 1.0, True), (0.5, 1.0, False)]
+        """
+        check_is_fitted(self)
+        found = self.cv_results_
+        return pl.DataFrame(
+            {
+                "strength": found["strength"],
+                "score": found["mean_score"].round(4),
+                "std": found["std_score"].round(4),
+                **{name: found[f"mean_{name}"].round(4) for name in ("P@1", "P@5", "PSP@5")},
+                "nonzeros": np.rint(found["nonzeros"]).astype(np.int64),
+                "chosen": found["strength"] == self.strength_,
+            }
+        )
+
+    def _to_state(self) -> dict[str, Any]:
+        """As for every estimator, but without what differs from run to run or cannot be stored."""
+        state = super()._to_state()
+        scoring = state["parameters"]["scoring"]
+        if isinstance(scoring, Scorer):
+            state["parameters"]["scoring"] = scoring.name
+        elif callable(scoring):
+            state["parameters"]["scoring"] = None
+        if "cv_results_" in state["learned"]:
+            state["learned"]["cv_results_"] = {
+                name: values for name, values in self.cv_results_.items() if name != "seconds"
+            }
+        return state
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        strength, results = getattr(self, "strength_", None), getattr(self, "cv_results_", None)
+        if not isinstance(strength, float) or not 0 < strength < np.inf:
+            raise ModelError("The strength of the model is no positive number; it was altered.")
+        wanted = {"strength", "mean_score", "std_score", "nonzeros"}
+        wanted |= {f"mean_{measure}@{k}" for measure in MEASURES for k in RANKS}
+        if (
+            not isinstance(results, dict)
+            or not wanted <= set(results)
+            or not all(isinstance(values, np.ndarray) for values in results.values())
+            or len({values.shape for values in results.values()}) != 1
+            or results["strength"].ndim != 1
+        ):
+            raise ModelError("The cv_results_ of the model do not fit each other; it was altered.")
+
+
+def _scorer(name: str, chances: NDArray[np.float64]) -> Scorer:
+    weighted = name.partition("@")[0] in ("PSP", "PSnDCG")
+    return scorer(name, propensities=chances if weighted else None)
+
+
+def _checked_strengths(given: Any) -> NDArray[np.float64] | int:
+    """Strengths, the strongest first and each once; or how many are wanted."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        check_count(least=2, **{"strengths, as a number of values,": given})
+        return int(given)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or not len(values) or not ((values > 0) & (values < np.inf)).all():
+        raise ParameterError(
+            f"strengths must be a list of positive, finite numbers, or how many of them, not "
+            f"{given!r}."
+        )
+    return np.unique(values)[::-1]

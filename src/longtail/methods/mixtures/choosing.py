@@ -1,0 +1,325 @@
+"""A conditional Bernoulli mixture that chooses its size and C by cross-validation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.data.folds import fold_of_rows
+from longtail.errors import ModelError, ParameterError
+from longtail.methods.mixtures._costs import FOR_LESS
+from longtail.methods.mixtures._options import Decoding, Target
+from longtail.methods.mixtures._saved import packed, unpacked
+from longtail.methods.mixtures.conditional_bernoulli import (
+    ConditionalBernoulliMixture,
+    Learner,
+)
+from longtail.methods.mixtures.em import Experts, Gate, block_size, maximise
+from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
+from longtail.methods.mixtures.moments import marginals
+from longtail.methods.mixtures.starts import first_shares
+from longtail.methods.mixtures.targets import optimal_sets
+from longtail.methods.mixtures.thresholds import above_threshold
+from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
+from longtail.parameters import check_count, check_positive, is_count
+from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond
+from longtail.runtime.run import Run
+from longtail.runtime.seeds import row_seeds
+
+SCORES = {
+    "subset": subset_accuracy,
+    "hamming": lambda true, predicted: 1.0 - hamming_loss(true, predicted),
+    "f1": lambda true, predicted: f1(true, predicted, average="example"),
+    "jaccard": lambda true, predicted: jaccard(true, predicted, average="example"),
+}
+
+
+class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
+    """Conditional Bernoulli mixture with K and C chosen by cross-validation.
+
+    For every fold, mixtures are trained on the other folds, for each number of components from the
+    smallest C to the largest. All start from the responsibilities of the same Bernoulli mixture of
+    the label sets, and the regressions from the weights of the C before. (Responsibilities are not
+    carried over: under a strong penalty the components become alike and stay so.) The measure of
+    `target` on the held-out fold decides. The final model is the one that
+    `ConditionalBernoulliMixture(n_components=chosen_n_components_, C=C_)` learns.
+
+    Parameters
+    ----------
+    numbers_of_components : sequence of int
+        To try; the paper's grid is 5, 10, 15 to 60.
+    Cs : sequence of float
+        Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.
+    folds : int
+        How many parts the points are cut into, at least 2.
+    experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
+validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `ConditionalBernoulliMixture`
+        As there; `decoding="threshold"` is chosen for the final model
+        alone, and thresholds of one half decide among settings.
+
+    Attributes
+    ----------
+    chosen_n_components_, C_ : int, float
+        What was chosen; of equal scores the fewest components, then the smallest C. As many as
+        `n_components_` are left of them.
+    cv_results_ : dict of str to array
+        "n_components", "C", "mean_score", "std_score", and "fold0_score" and so on, one entry a
+        setting.
+
+    Notes
+    -----
+    The first M step, which takes longest, is shortened by the weights at hand.
+
+    Examples
+    --------
+    >>> from longtail import ConditionalBernoulliMixtureCV
+    >>> X = [[1, 0], [1, 0], [0, 1], [0, 1]] * 6
+    >>> Y = [["sea", "sun"], ["fog"], ["snow"], ["snow"]] * 6
+    >>> tried = {"numbers_of_components": (1, 2), "Cs": (1.0, 10.0)}
+    >>> model = ConditionalBernoulliMixtureCV(**tried).fit(X, Y)
+    >>> model.chosen_n_components_ in (1, 2), model.choice_table().columns
+    (True, ['n_components', 'C', 'score', 'std', 'chosen'])
+    """
+
+    method: ClassVar[str] = "cbm-cv"
+
+    chosen_n_components_: int
+    C_: float
+    cv_results_: dict[str, NDArray[np.float64]]
+
+    def __init__(
+        self,
+        *,
+        numbers_of_components: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
+        Cs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        folds: int = 3,
+        experts: Learner = "logistic",
+        gate: Learner | None = None,
+        leaves: int = 5,
+        shrinkage: float = 0.1,
+        n_trees: int = 10,
+        target: Target = "subset",
+        decoding: Decoding = "joint",
+        allow_empty: bool | None = None,
+        max_rounds: int = 20,
+        tol: float = 1e-3,
+        validation: float = 0.0,
+        n_starts: int = 10,
+        n_fits: int = 1,
+        random_state: int = 0,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.numbers_of_components = numbers_of_components
+        self.Cs = Cs
+        self.folds = folds
+        self.experts = experts
+        self.gate = gate
+        self.leaves = leaves
+        self.shrinkage = shrinkage
+        self.n_trees = n_trees
+        self.target = target
+        self.decoding = decoding
+        self.allow_empty = allow_empty
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.validation = validation
+        self.n_starts = n_starts
+        self.n_fits = n_fits
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    def _wanted(self) -> tuple[int, float]:
+        return getattr(self, "chosen_n_components_", 1), getattr(self, "C_", 1.0)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("numbers_of_components", "Cs"):
+            values = getattr(self, name)
+            if isinstance(values, str) or not np.ndim(values) or not len(values):
+                raise ParameterError(f"{name} must list at least one value, not {values!r}.")
+        for size in self.numbers_of_components:
+            check_count(numbers_of_components=size)
+        check_positive(**{f"Cs[{i}]": C for i, C in enumerate(self.Cs)})
+        check_count(least=2, folds=self.folds)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        sizes = sorted(set(map(int, self.numbers_of_components)))
+        needs = [self._estimate_of(X, Y, size) for size in sizes]
+        largest = max(needs, key=lambda need: need.peak_bytes)  # not that of the most components
+        tried = sum(need.seconds for need in needs) * len(set(self.Cs)) * (self.folds - 1)
+        n_settings = len(self.numbers_of_components) * len(self.Cs)
+        reason = f"the largest of {n_settings} settings: {largest.reason}"
+        return replace(largest.plus(matrix_bytes(X, Y), tried), reason=reason)
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        sizes = sorted(set(map(int, self.numbers_of_components)))
+        Cs = sorted(set(map(float, self.Cs)))
+        if "logistic" not in (self.experts, self._gate_kind):
+            Cs = Cs[:1]
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        settings = list(itertools.product(sizes, Cs))
+        self.empty_sets_ = self._empty_allowed(Y)
+        scores = self._scores(X, Y, settings, run)
+        means = scores.mean(axis=0)
+        self.cv_results_ = {
+            "n_components": np.array([size for size, _ in settings], dtype=np.float64),
+            "C": np.array([C for _, C in settings]),
+            "mean_score": means,
+            "std_score": scores.std(axis=0),
+            **{f"fold{fold}_score": scores[fold] for fold in range(self.folds)},
+        }
+        self.chosen_n_components_, self.C_ = settings[int(np.argmax(means))]
+        super()._fit(X, Y, run.part("final"))
+
+    def _scores(
+        self, X: sp.csr_array, Y: sp.csr_array, settings: list[tuple[int, float]], run: Run
+    ) -> NDArray[np.float64]:
+        """The measure of every fold and setting, (folds, settings)."""
+        scores = np.full((self.folds, len(settings)), np.nan)
+        store, done, last = None, 0, {}
+        folder = run.part("choice").checkpoint
+        if folder is not None:
+            parameters = self.get_params(deep=False)
+            for name in ("memory_limit", "n_jobs"):  # the model does not depend on these
+                del parameters[name]
+            store = Checkpoint(folder, fingerprint(X=X, Y=Y, parameters=sorted(parameters.items())))
+            last = store.load(0) or {}
+            if _is_sound(last.get("scores"), scores.shape):
+                scores[:] = last["scores"]
+                done = int(np.isfinite(scores).sum())
+        run.report("settings", done, scores.size)
+        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        for fold in range(done // len(settings), self.folds):
+            held_out = fold_of == fold
+            path = _Path(self, X[~held_out], sp.csr_array(Y[~held_out]))
+            unseen = X[held_out], sp.csr_array(Y[held_out])
+            begun = max(0, done - fold * len(settings))
+            if begun and not path.resume(settings[begun - 1][0], last):
+                begun = 0
+            for at, (size, C) in enumerate(settings[begun:], begun):
+                scores[fold, at] = path.score(size, C, *unseen)
+                if store is not None:
+                    store.save(0, {"scores": scores} | path.to_arrays())
+                run.report("settings", fold * len(settings) + at + 1, scores.size)
+        return scores
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        found = getattr(self, "cv_results_", None)
+        if (
+            not is_count(getattr(self, "chosen_n_components_", None))
+            or not isinstance(getattr(self, "C_", None), float)
+            or not isinstance(found, dict)
+            or not all(
+                isinstance(found.get(name), np.ndarray)
+                for name in ("n_components", "C", "mean_score", "std_score")
+            )
+        ):
+            raise ModelError("What the model says of its choice makes no sense; it was altered.")
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a setting, the chosen one marked."""
+        check_is_fitted(self)
+        found = self.cv_results_
+        sizes = found["n_components"].astype(np.int64)
+        return pl.DataFrame(
+            {
+                "n_components": sizes,
+                "C": found["C"],
+                "score": found["mean_score"].round(4),
+                "std": found["std_score"].round(4),
+                "chosen": (sizes == self.chosen_n_components_) & (found["C"] == self.C_),
+            }
+        )
+
+
+def _is_sound(scores: Any, shape: tuple[int, int]) -> bool:
+    """Whether these are scores of the first so many settings of the first so many folds."""
+    if not isinstance(scores, np.ndarray) or scores.shape != shape or scores.dtype != np.float64:
+        return False
+    known = np.isfinite(scores).ravel()
+    return bool((np.diff(known.astype(int)) <= 0).all())
+
+
+class _Path:
+    """Mixtures on the training part of a fold, of one size at rising C and then the next."""
+
+    def __init__(
+        self, model: ConditionalBernoulliMixtureCV, X: sp.csr_array, Y: sp.csr_array
+    ) -> None:
+        self.model, self.X, self.Y = model, X, Y
+        self.size = 0
+        self.shares = np.empty((0, 0))  # that mixtures of this size start from
+        self.last: tuple[Gate, Experts] | None = None
+
+    def score(self, size: int, C: float, X: sp.csr_array, Y: sp.csr_array) -> float:
+        """Train the next setting and measure it on held-out points."""
+        model = self.model
+        if size != self.size or self.last is None:
+            self.size, self.shares = size, self._first_shares(min(size, self.X.shape[0]))
+            self.last = None
+        gate, experts = model._new_parts(self.shares.shape[1], self.Y.shape[1])
+        if self.last is not None:  # trees are never carried over: they would only be more
+            gate = copy(self.last[0]) if isinstance(gate, LogisticGate) else gate
+            experts = copy(self.last[1]) if isinstance(experts, LogisticExperts) else experts
+        for part in (gate, experts):
+            if isinstance(part, LogisticGate | LogisticExperts):
+                part.C = C
+        gate, experts, _, _ = maximise(
+            gate, experts, self.X, self.Y, self.shares, max_rounds=model.max_rounds, tol=model.tol,
+            n_jobs=model.n_jobs,
+        )  # fmt: skip
+        self.last = gate, experts
+        return float(SCORES[model.target](Y, self._predicted(gate, experts, X)))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What the next setting starts from, for a checkpoint."""
+        if self.last is None:
+            return {}
+        return packed("gate", self.last[0]) | packed("experts", self.last[1])
+
+    def resume(self, size: int, arrays: Mapping[str, NDArray[Any]]) -> bool:
+        """Stand where a path of this size stood that gave these arrays, unless they are unsound."""
+        shares = self._first_shares(min(size, self.X.shape[0]))
+        parts = self.model._new_parts(shares.shape[1], self.Y.shape[1])
+        try:
+            self.last = unpacked("gate", arrays, parts[0]), unpacked("experts", arrays, parts[1])
+        except ModelError:
+            return False
+        self.size, self.shares = size, shares
+        return True
+
+    def _first_shares(self, size: int) -> NDArray[np.float64]:
+        """Responsibilities to start from, as the final model does."""
+        return first_shares(
+            self.X, self.Y, size, n_starts=self.model.n_starts, random_state=self.model.random_state
+        )
+
+    def _predicted(self, gate: Gate, experts: Experts, X: sp.csr_array) -> sp.csr_array:
+        model, parts = self.model, []
+        rows = block_size(self.shares.shape[1], self.Y.shape[1])
+        for first in range(0, X.shape[0], rows):
+            block = X[first : first + rows]
+            weights, odds = gate.log_weights(block), experts.log_odds(block)
+            if model.decoding == "threshold":
+                sets = above_threshold(marginals(weights, odds), 0.5, allow_empty=model.empty_sets_)
+            else:
+                sets = optimal_sets(
+                    weights, odds, target=model.target, decoding=model.decoding,
+                    allow_empty=model.empty_sets_, seeds=row_seeds(block, model.random_state),
+                    n_jobs=model.n_jobs,
+                )  # fmt: skip
+            parts.append(sp.csr_array(sets.astype(np.float32)))
+        return sp.csr_array(sp.vstack(parts, format="csr"))

@@ -1,0 +1,171 @@
+"""What the lazy methods share: they keep the training points and look among them.
+
+Also the neighbours that choosing needs: each training point's list of nearest others is found once,
+deep enough that what is left of it without any one fold still has the neighbours wanted.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import ModelError
+from longtail.methods._voting import VotingClassifier
+from longtail.runtime.estimates import Estimate, matrix_bytes
+from longtail.runtime.kept import kept_for
+from longtail.runtime.run import Run
+from longtail.search import FOLDS, NUMBERS_OF_NEIGHBORS, Neighbours, random_folds
+from longtail.search.neighbours import (
+    NeighbourIndex,
+    Rows,
+    check_metric,
+    find_others,
+    is_better_dense,
+    search_estimate,
+)
+
+
+class LazyClassifier(VotingClassifier):
+    """Base of the methods whose voters are the training points themselves.
+
+    Subclasses store `n_neighbors`, `threshold`, `metric`, `random_state` and `n_jobs`, and call
+    `_keep_points` in `_fit`.
+    """
+
+    kept_data: ClassVar[tuple[str, ...]] = ("points_", "labels_")
+
+    metric: Literal["euclidean", "cosine"]
+
+    points_: Rows
+    labels_: sp.csr_array
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_metric(self.metric)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n, deepest = X.shape[0], 2 * max(sizes_to_try(self.n_neighbors, X.shape[0])) + 24
+        need = search_estimate(X, n_jobs=self.n_jobs)
+        lists = 16.0 * n * min(deepest, n)
+        return need.plus(2 * matrix_bytes(Y) + 3 * lists, 2e-7 * n * deepest)
+
+    def _keep_points(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        """Keep the training data, as a dense array if it is dense. O(nnz)."""
+        self.points_ = X.toarray() if is_better_dense(X) else X.copy()
+        self.labels_ = Y.astype(np.int8)
+
+    def _voters(self) -> sp.csr_array:
+        return self.labels_
+
+    def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
+        return self._index().search(X, k)
+
+    def _index(self) -> NeighbourIndex:
+        points, metric = self.points_, self.metric
+        return kept_for(
+            self, "index", (points, metric), lambda: NeighbourIndex(points, metric=metric)
+        )
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        points, labels = getattr(self, "points_", None), getattr(self, "labels_", None)
+        expected = (self.n_points_, self.n_features_in_)
+        if (
+            not isinstance(points, np.ndarray | sp.csr_array)
+            or points.dtype not in (np.float32, np.float64)
+            or points.shape != expected
+        ):
+            raise ModelError("The points of the model do not fit its features; it was altered.")
+        if not isinstance(labels, sp.csr_array) or labels.shape != (
+            self.n_points_,
+            len(self.classes_),
+        ):
+            raise ModelError("The points of the model do not fit its labels; it was altered.")
+
+
+class FoldNeighbours:
+    """Each training point's nearest others, with any one fold left out, by a single search.
+
+    Parameters
+    ----------
+    index : NeighbourIndex
+        Of all training points.
+    points : csr_array or array of shape (n, D)
+        These points.
+    fold_of : int array of shape (n,)
+        The fold of each.
+    k : int
+        How many neighbours will be wanted at most.
+    n_jobs, run
+        Threads, and who hears of progress; see `find_others`.
+
+    Notes
+    -----
+    The lists are 2k + 24 deep. Left out at random, a fifth of that leaves k in all but freak
+    cases; for points with fewer left the rest of the data is searched anew.
+    """
+
+    def __init__(
+        self,
+        index: NeighbourIndex,
+        points: Rows,
+        fold_of: NDArray[np.int64],
+        k: int,
+        *,
+        n_jobs: int | None,
+        run: Run,
+    ) -> None:
+        self._points, self._metric = points, index.metric
+        self._fold_of = fold_of
+        depth = max(1, min(len(fold_of) - 1, 2 * k + 24))
+        self._found = find_others(index, points, depth, n_jobs=n_jobs, run=run)
+        self._is_whole = depth >= len(fold_of) - 1
+
+    def all(self, k: int) -> Neighbours:
+        """The k nearest others of every point."""
+        return Neighbours(self._found.indices[:, :k], self._found.distances[:, :k])
+
+    def without(self, fold: int, rows: NDArray[np.int64], k: int) -> Neighbours:
+        """The k nearest others of some points among those outside a fold."""
+        listed, distances = self._found.indices[rows], self._found.distances[rows]
+        allowed = (listed >= 0) & (self._fold_of[listed] != fold)
+        place = np.cumsum(allowed, axis=1) - 1
+        row, column = np.nonzero(allowed & (place < k))
+        indices = np.full((len(rows), k), -1, dtype=np.int64)
+        kept = np.full((len(rows), k), np.inf)
+        indices[row, place[row, column]] = listed[row, column]
+        kept[row, place[row, column]] = distances[row, column]
+        short = np.flatnonzero(indices[:, -1] < 0)
+        if len(short) and not self._is_whole:
+            others = np.flatnonzero(self._fold_of != fold)
+            place_of = np.full(len(self._fold_of), -1, dtype=np.int64)
+            place_of[others] = np.arange(len(others))
+            again = NeighbourIndex(self._points[others], metric=self._metric).search(
+                self._points[rows[short]], k, skip=place_of[rows[short]]
+            )
+            width = again.indices.shape[1]
+            indices[short, :width] = np.where(again.indices >= 0, others[again.indices], -1)
+            kept[short, :width] = again.distances
+        return Neighbours(indices, kept)
+
+
+def sizes_to_try(n_neighbors: int | None, n: int) -> list[int]:
+    """The numbers of neighbours to try: the one given, or those that n points in folds can have.
+
+    Examples
+    --------
+    >>> sizes_to_try(None, 10), sizes_to_try(7, 10)
+    ([1, 5], [7])
+    """
+    if n_neighbors is not None:
+        return [int(n_neighbors)]
+    rest = n - -(-n // FOLDS)
+    return [k for k in NUMBERS_OF_NEIGHBORS if k <= max(rest, 1)]
+
+
+def folds_of(n: int, random_state: int) -> NDArray[np.int64]:
+    """The fold of each training point: five, or as many as there are points."""
+    return random_folds(n, min(FOLDS, n), random_state)

@@ -1,0 +1,357 @@
+"""ML-kNN: what the votes of the neighbours say about a label, by Bayes' rule.
+
+Zhang & Zhou, ML-kNN: A lazy learning approach to multi-label learning, Pattern Recognition 40(7),
+2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from longtail._sparse import from_ranked
+from longtail.errors import ModelError
+from longtail.methods._vote_explanation import VoteExplanation
+from longtail.methods.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
+from longtail.methods.neighbors._posterior_kernels import (
+    best_posteriors,
+    count_votes,
+    posteriors_from,
+)
+from longtail.parameters import check_limit, check_positive
+from longtail.runtime.estimates import Estimate, refuse_beyond
+from longtail.runtime.run import Run
+from longtail.search import THRESHOLD, THRESHOLDS, choose_voting
+
+
+@dataclass(frozen=True)
+class PosteriorExplanation(VoteExplanation):
+    """Who voted for a label and what so many votes mean for it.
+
+    The score is the log-odds of the label; `prior` and `evidence` add up to it.
+
+    Attributes
+    ----------
+    n_votes : int
+        How many of the neighbours have the label.
+    prior : float
+        Log-odds of the label before anyone has voted.
+    evidence : float
+        Logarithm of how much likelier so many votes are for points with the label than without.
+    """
+
+    n_votes: int
+    prior: float
+    evidence: float
+
+    def __str__(self) -> str:
+        return (
+            f"{super().__str__()}\n  log-odds {self.score:+.3f} = prior {self.prior:+.3f}, "
+            f"{self.n_votes} votes {self.evidence:+.3f}"
+        )
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """The log-odds of labels by the votes for them: equations (5) to (9) of the paper, in tables.
+
+    Attributes
+    ----------
+    prior : array of shape (L,)
+        log P(H1) - log P(H0).
+    odds : array of shape (L, k + 1)
+        Log-odds of each label if 0, 1, ... k neighbours have it.
+    """
+
+    prior: NDArray[np.float64]
+    odds: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        Y: sp.csr_array,
+        rows: NDArray[np.int64],
+        neighbours: NDArray[np.int64],
+        smoothing: float = 1.0,
+    ) -> Posteriors:
+        """Learn them from the labels Y, some points, and the neighbours (n, k) of those.
+
+        O(labels of all neighbours + L·k).
+
+        Examples
+        --------
+        >>> Y = sp.csr_array([[1], [1], [0]])
+        >>> table = Posteriors.of(Y, np.arange(3), np.array([[1], [0], [1]]))
+        >>> np.exp(table.prior).round(4).tolist(), np.exp(table.odds).round(4).tolist()
+        ([1.5], [[1.125, 1.6875]])
+        """
+        n_labels, k = Y.shape[1], neighbours.shape[1]
+        has = np.zeros((n_labels, k + 1), dtype=np.int64)
+        has_not = np.zeros_like(has)
+        indptr = Y.indptr.astype(np.int64)
+        count_votes(indptr, Y.indices, neighbours, rows, has, has_not)
+        positives = np.bincount(Y[rows].indices, minlength=n_labels)
+        negatives = len(rows) - positives
+        has[:, 0] = positives - has.sum(axis=1)
+        has_not[:, 0] = negatives - has_not.sum(axis=1)
+        s = smoothing
+        prior = np.log(s + positives) - np.log(s + negatives)
+        odds = np.log(s + has)
+        odds -= np.log(s + has_not)
+        odds += (
+            prior - np.log(s * (k + 1) + positives) + np.log(s * (k + 1) + negatives)
+        )[:, None]  # fmt: skip
+        return cls(prior, odds)
+
+
+class MLKNN(LazyClassifier):
+    """ML-kNN: the labels that are likelier than not, given the votes of the nearest points.
+
+    For each label, training tells how often its holders and the others have 0, 1, ... k holders
+    among their nearest other training points; Bayes' rule makes posteriors of these counts. So a
+    rare label can win with few votes, and a label that says nothing about its surroundings is
+    decided by its frequency.
+
+    Parameters
+    ----------
+    n_neighbors : int, optional
+        How many training points vote. None: 1, 5, 10 or 20, whichever has the best example-F1 in
+        5-fold cross-validation, for which the counts are made anew without each fold.
+    threshold : float, optional
+        Posterior probability from which on a label is predicted; 0.5 is the maximum a posteriori.
+        None: chosen along with the number of neighbours among 0.05, 0.10, ... 1.
+    smoothing : float
+        Added to all counts, the paper's s.
+    metric : {"euclidean", "cosine"}
+        Distance.
+    random_state : int
+        Seed of the folds.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
+    n_jobs : int, optional
+        Threads, as in scikit-learn; nothing depends on it but the time.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    points_, labels_, n_neighbors_, threshold_, tried_neighbors_, tried_f1_
+        See `KNN`.
+    prior_ : array of shape (L,)
+        Prior log-odds of the labels.
+    odds_ : array of shape (L, k + 1)
+        Posterior log-odds of each label if 0, 1, ... k of the neighbours have it.
+
+    Notes
+    -----
+    Training costs a search of the n training points and O(n·k·labels a point + L·k) for the tables
+    of L·(k + 1) numbers. To predict costs the search, see `KNN`, and O(k·labels a point): labels
+    without votes are only looked at as far as they can matter. The scores of `predict_topk` are
+    the posterior log-odds. Labels without a training point are never listed. With fewer than k
+    other training points all of them vote.
+
+    Examples
+    --------
+    >>> from longtail import MLKNN
+    >>> X = [[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 0, 2]] * 3
+    >>> Y = [["sea"], ["sea", "sun"], ["snow"], ["snow"]] * 3
+    >>> tagger = MLKNN(n_neighbors=2).fit(X, Y)
+    >>> tagger.predict([[1, 1, 0], [0, 0, 3]])
+    [('sea', 'sun'), ('snow',)]
+    """
+
+    method: ClassVar[str] = "ml-knn"
+    paper: ClassVar[str] = "Zhang & Zhou 2007"
+
+    prior_: NDArray[np.float64]
+    odds_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | None = None,
+        threshold: float | None = THRESHOLD,
+        smoothing: float = 1.0,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
+        random_state: int = 0,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.threshold = threshold
+        self.smoothing = smoothing
+        self.metric = metric
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive(smoothing=self.smoothing)
+        check_limit(memory_limit=self.memory_limit)
+
+    def _table_bytes(self, n: int, n_labels: int) -> int:
+        """Of the counts of labels among as many neighbours as are tried at most, and the odds."""
+        largest = sizes_to_try(self.n_neighbors, n)[-1]
+        return 4 * 8 * n_labels * (min(largest, max(n - 1, 1)) + 1)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        need = super()._estimate(X, Y).plus(self._table_bytes(*Y.shape))
+        return replace(need, reason=f"{need.reason} and tables of {Y.shape[1]:,} labels")
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        n, n_labels = Y.shape
+        sizes = [min(k, max(n - 1, 1)) for k in sizes_to_try(self.n_neighbors, n)]
+        less = "give a smaller n_neighbors, or fewer points or labels"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, less)
+        self._keep_points(X, Y)
+        fold_of = folds_of(n, self.random_state)
+        lists = FoldNeighbours(
+            self._index(), self.points_, fold_of, sizes[-1],
+            n_jobs=self.n_jobs, run=run.part("neighbours"),
+        )  # fmt: skip
+        self.n_neighbors_ = sizes[0]
+        self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
+        if n > 1 and (len(sizes) > 1 or self.threshold is None):
+            order = np.argsort(fold_of, kind="stable")
+            choice = choose_voting(
+                lambda k: self._held_out(lists, fold_of, k), self.labels_[order],
+                numbers_of_neighbors=sizes, threshold=self.threshold,
+            )  # fmt: skip
+            self._keep_choice(choice)
+        neighbours = np.ascontiguousarray(lists.all(self.n_neighbors_).indices)
+        table = Posteriors.of(self.labels_, np.arange(n), neighbours, self.smoothing)
+        self.prior_, self.odds_ = table.prior, table.odds
+        run.report("tables", n_labels, n_labels)
+
+    def _held_out(
+        self, lists: FoldNeighbours, fold_of: NDArray[np.int64], k: int
+    ) -> Iterator[sp.csr_array]:
+        """Posteriors of the training points, fold by fold, each by counts made without it."""
+        least = THRESHOLDS[0] if self.threshold is None else float(self.threshold)
+        for fold in range(int(fold_of.max()) + 1):
+            inside, outside = (np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold))
+            table = Posteriors.of(
+                self.labels_, outside, lists.without(fold, outside, k).indices, self.smoothing
+            )
+            order = named_first(table.odds, np.bincount(
+                self.labels_[outside].indices, minlength=self.labels_.shape[1]
+            ))  # fmt: skip
+            found = lists.without(fold, inside, k).indices
+            posteriors = likely_labels(self.labels_, found, table.odds, order, _logit(least))
+            posteriors.data = expit(posteriors.data)
+            yield posteriors
+
+    # ---- the contract ------------------------------------------------------------------------
+
+    def _order(self) -> NDArray[np.int64]:
+        return named_first(self.odds_, self.label_counts_)
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        order = self._order()
+
+        def best(x: sp.csr_array) -> sp.csr_array:
+            labels = np.full((x.shape[0], k), -1, dtype=np.int64)
+            values = np.full((x.shape[0], k), np.nan)
+            best_posteriors(
+                self.labels_.indptr.astype(np.int64), self.labels_.indices, self._found(x),
+                self.odds_, order, labels, values,
+            )  # fmt: skip
+            return from_ranked(labels, values, len(self.classes_))
+
+        return self._stacked(X, best)
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        likely = self._likely(X, self.threshold_)
+        likely.data = np.ones(likely.nnz)
+        return likely
+
+    def _likely(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """The log-odds of the labels whose probability is at least a threshold."""
+        order, bound = self._order(), _logit(threshold)
+        return self._stacked(
+            X, lambda x: likely_labels(self.labels_, self._found(x), self.odds_, order, bound)
+        )
+
+    def _found(self, X: sp.csr_array) -> NDArray[np.int64]:
+        return self._neighbours_of(X, self.n_neighbors_).indices
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
+        """Posterior probabilities; labels without a training point have none."""
+        likely = self._likely(X, threshold)
+        likely.data = expit(likely.data)
+        return likely
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> PosteriorExplanation:
+        votes = super()._explain(x, column, n, names)
+        count = round(votes.share * votes.n_voters)
+        score, prior = float(self.odds_[column, count]), float(self.prior_[column])
+        parts = {**vars(votes), "score": score, "bias": score}
+        return PosteriorExplanation(**parts, n_votes=count, prior=prior, evidence=score - prior)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        prior, odds = getattr(self, "prior_", None), getattr(self, "odds_", None)
+        n_labels = len(self.classes_)
+        if (
+            not isinstance(prior, np.ndarray)
+            or not isinstance(odds, np.ndarray)
+            or prior.dtype != np.float64
+            or odds.dtype != np.float64
+            or prior.shape != (n_labels,)
+            or odds.shape != (n_labels, self.n_neighbors_ + 1)
+            or not self.labels_.has_canonical_format
+        ):
+            raise ModelError("The tables of the model do not fit its labels; it was altered.")
+
+
+def named_first(odds: NDArray[np.float64], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """The labels with a training point, those likeliest without a vote first. O(L log L).
+
+    Examples
+    --------
+    >>> named_first(np.array([[-3.0], [-1.0], [0.5]]), np.array([2, 1, 0])).tolist()
+    [1, 0]
+    """
+    order = np.argsort(-odds[:, 0], kind="stable")
+    return order[np.asarray(counts)[order] > 0]
+
+
+def likely_labels(
+    Y: sp.csr_array,
+    neighbours: NDArray[np.int64],
+    odds: NDArray[np.float64],
+    order: NDArray[np.int64],
+    bound: float,
+) -> sp.csr_array:
+    """The log-odds of the labels of some points that reach a bound, by their neighbours' votes.
+
+    Examples
+    --------
+    >>> odds = np.array([[-1.0, 2.0], [0.5, 0.1]])
+    >>> Y = sp.csr_array([[1, 0], [0, 1]])
+    >>> likely_labels(Y, np.array([[0], [1]]), odds, np.array([1, 0]), 0.3).toarray().tolist()
+    [[2.0, 0.5], [0.0, 0.0]]
+    """
+    ends = np.zeros(len(neighbours) + 1, dtype=np.int64)
+    given = (Y.indptr.astype(np.int64), Y.indices, np.ascontiguousarray(neighbours), odds, order)
+    posteriors_from(*given, bound, ends, np.empty(0, dtype=np.int64), np.empty(0))
+    columns, values = np.empty(int(ends[-1]), dtype=np.int64), np.empty(int(ends[-1]))
+    if len(columns):
+        posteriors_from(*given, bound, ends, columns, values)
+    return sp.csr_array((values, columns, ends), shape=(len(neighbours), Y.shape[1]))
+
+
+def _logit(share: float) -> float:
+    return float(logit(share))

@@ -1,0 +1,205 @@
+"""Classes that come and go without training: the weights do not depend on which there are."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.errors import InputError, LongtailWarning
+from longtail.labels import columns_without, encode_labels, listed, name_array
+from longtail.methods.pairs.profiles import ClassProfiles
+from longtail.runtime.run import Progress
+
+if TYPE_CHECKING:
+    from longtail.base import ExtremeClassifier as Classifier
+else:
+    Classifier = object
+
+
+class OpenClasses(Classifier):
+    """What a classifier gains that knows its classes by their profiles alone.
+
+    It has `profiles_` and the methods `_profiles` and `_counts`.
+    """
+
+    profiles_: dict[str, Any]
+
+    def _profiles(self) -> ClassProfiles:
+        raise NotImplementedError
+
+    def _counts(self, X: sp.csr_array) -> sp.csr_array:
+        raise NotImplementedError
+
+    def add_classes(self, X: Any, y: Any, *, label_names: Any = None) -> Self:
+        """Know more classes, without training: the weights do not depend on which there are.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+            Documents of the new classes, with the same columns as in `fit`.
+        y : 1-d array, sequence of label collections, or 0/1 matrix of shape (n, M)
+            Their classes, new ones only. Documents without any are passed over.
+        label_names : sequence, optional
+            Names of the columns of a matrix.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        O(documents, old and new), for the index. Scores of the old classes stay as they are, for
+        documents of old words. `n_points_` grows by the new documents.
+
+        Examples
+        --------
+        >>> from longtail import PairRanker
+        >>> X = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 1, 2, 0], [0, 0, 1, 0]]
+        >>> ranker = PairRanker().fit(X, ["sea", "sea", "snow", "snow"])
+        >>> ranker.add_classes([[0, 0, 0, 3]], ["fog"]).predict([[0, 0, 0, 1]]).tolist()
+        ['fog']
+        """
+        check_is_fitted(self)
+        self.check_parameters()
+        counts = self._counts(self._checked(X, reset=False))
+        Y, names = encode_new_classes(y, label_names, known=self.classes_, kind=self.label_kind_)
+        if Y.shape[0] != counts.shape[0]:
+            raise InputError(
+                f"X has {counts.shape[0]} rows, y has {Y.shape[0]}; give both for the same "
+                "documents."
+            )
+        labelled = np.flatnonzero(np.diff(Y.indptr))
+        Y = sp.csr_array(Y[labelled])
+        profiles = self._profiles().with_classes(counts[labelled], Y)
+        added = np.bincount(Y.indices, minlength=len(names))
+        rows = np.repeat(np.arange(len(labelled)), np.diff(Y.indptr))
+        words = np.bincount(Y.indices, np.diff(counts[labelled].indptr)[rows], len(names))
+        if not words.all():
+            nameless = names[int(words.argmin()) : int(words.argmin()) + 1].tolist()[0]
+            warnings.warn(
+                f"{int((words == 0).sum())} of the new classes, such as {nameless!r}, have no word "
+                "that the features know, so they will not be found; train anew with their texts.",
+                LongtailWarning,
+                stacklevel=2,
+            )
+        self.__dict__.update(
+            profiles_=profiles.to_arrays(),
+            classes_=joined_names(self.classes_, names),
+            label_counts_=np.concatenate([self.label_counts_, added]),
+            n_points_=int(self.n_points_) + len(labelled),
+        )
+        return self
+
+    def add_labels(
+        self,
+        X: Any,
+        Y_new: Any,
+        *,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Self:
+        """`add_classes` under the name that other methods, `Tagger` and `longtail extend` use.
+
+        Since nothing is trained, `checkpoint` and `progress` have nothing to do, and rows without a
+        new label, which other methods learn from, are passed over.
+        """
+        return self.add_classes(X, Y_new, label_names=label_names)
+
+    def drop_labels(self, names: Any) -> Self:
+        """Forget classes; the others, and the statistics of the collection, stay as they are.
+
+        Parameters
+        ----------
+        names : sequence
+            Names from `classes_`.
+
+        Examples
+        --------
+        >>> from longtail import PairRanker
+        >>> ranker = PairRanker(C=1.0).fit([[1, 0], [2, 0], [0, 1], [0, 2]], ["a", "a", "b", "b"])
+        >>> ranker.drop_labels(["a"]).classes_.tolist()
+        ['b']
+        """
+        check_is_fitted(self)
+        kept = columns_without(names, self.classes_)
+        profiles = self._profiles()
+        fewer = replace(profiles, members=sp.csr_array(profiles.members[:, kept]))
+        self.__dict__.update(
+            profiles_=fewer.to_arrays(),
+            classes_=self.classes_[kept],
+            label_counts_=self.label_counts_[kept],
+        )
+        return self
+
+
+def encode_new_classes(
+    y: Any, label_names: Any, *, known: NDArray[Any], kind: str
+) -> tuple[sp.csr_array, NDArray[Any]]:
+    """The matrix of the new classes and their names; refused if the model knows one of them.
+
+    Parameters
+    ----------
+    y : array, sparse matrix or sequence of label collections
+        As `encode_labels` takes it.
+    label_names : sequence, optional
+        Names of the columns of a matrix.
+    known : array of shape (L,)
+        Classes of the model.
+    kind : str
+        The form that Y had when the model was fitted.
+
+    Examples
+    --------
+    >>> known = name_array(["sea", "sun"])
+    >>> matrix, names = encode_new_classes(["fog", "fog"], None, known=known, kind="multiclass")
+    >>> names.tolist(), matrix.toarray().tolist()
+    (['fog'], [[1.0], [1.0]])
+    """
+    if label_names is not None:
+        label_names = listed(label_names)
+    encoded = encode_labels(y, label_names=label_names)
+    names = encoded.classes.tolist()
+    if not names:
+        raise InputError("There is no new class; give at least one class to add.")
+    if not encoded.named:
+        if known.tolist() != list(range(len(known))):
+            raise InputError(
+                f"The new classes are {len(names)} columns without names, but those of the model "
+                "have names; give label_names."
+            )
+        names = [len(known) + number for number in names]
+    ours = set(known.tolist())
+    again = next((name for name in names if name in ours), None)
+    if again is not None:
+        raise InputError(
+            f"The model has a class {again!r} already, and only new ones can be added; leave its "
+            "documents out, or train anew with all of them."
+        )
+    several = np.diff(encoded.matrix.indptr) > 1
+    if kind == "multiclass" and several.any():
+        raise InputError(
+            f"Row {int(several.argmax())} has several new classes, but the model has one class a "
+            "row; give every row one at most."
+        )
+    return encoded.matrix, name_array(names)
+
+
+def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """The names of one array and then those of another, none altered.
+
+    Examples
+    --------
+    >>> joined_names(np.arange(2), name_array(["snow"])).tolist()
+    [0, 1, 'snow']
+    """
+    if first.dtype.kind == second.dtype.kind and first.dtype.kind != "O":
+        return np.concatenate([first, second])
+    return name_array([*first.tolist(), *second.tolist()])

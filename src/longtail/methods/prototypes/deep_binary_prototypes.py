@@ -1,0 +1,470 @@
+"""`DeepBinaryPrototypes`: a few learned binary codes stand for all training points (DBPC).
+
+Shen, Liu, Luo, Ong & Tsang, Deep Binary Prototype Multi-label Learning, IJCAI 2018. Training is
+Algorithm 2 (`training`), prediction Algorithm 1: the code of the point, its nearest prototypes in
+Hamming space, the mean of their label vectors, a threshold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.errors import ModelError, ParameterError
+from longtail.methods._voting import VotingClassifier
+from longtail.methods.prototypes._rows import prototype_count, steps_of
+from longtail.methods.prototypes._settings import Decoder, Learning, Settings, Start, Units
+from longtail.methods.prototypes.codes import dead_bits, packed, unpacked
+from longtail.methods.prototypes.explanation import PrototypeExplanation, by_share
+from longtail.methods.prototypes.network import (
+    Encoder,
+    OwnEncoder,
+    decoder_weights,
+    default_hidden,
+    import_torch,
+    network_bytes,
+)
+from longtail.methods.prototypes.size import SizeReport, size_report
+from longtail.methods.prototypes.training import train_prototypes
+from longtail.parameters import (
+    check_count,
+    check_limit,
+    check_not_negative,
+    check_positive,
+    is_count,
+)
+from longtail.runtime.estimates import PRODUCT, Estimate, matrix_bytes, refuse_beyond
+from longtail.runtime.run import Run
+from longtail.search import Neighbours
+from longtail.search.hamming import nearest_codes
+
+SETTLED_ROWS = 2048  # whose hidden units are there at a time in the end
+NETWORK = 4e-11  # seconds of a multiplication of the networks
+STEP = 12.0  # of these that a weight takes when it is moved
+CLOSEST = 3  # training points remembered for each prototype
+
+
+class DeepBinaryPrototypes(VotingClassifier):
+    """Nearest neighbours among a few learned binary codes instead of all training points.
+
+    The label sets are grouped by k-means; each group is a prototype with the group's mean label
+    vector and a binary code. An encoder learns to give points the codes of their prototypes, a
+    decoder to give codes the labels of theirs, and the codes are moved so that both can, in turns.
+    To predict, a point is encoded and the nearest prototypes by Hamming distance vote.
+
+    Training needs torch (`pip install "longtail[deep]"`); prediction with the default encoder does
+    not.
+
+    Parameters
+    ----------
+    n_bits : int
+        Length of the codes: d.
+    ratio : float
+        Prototypes as a share of the training points: m = ⌊ratio · n⌋.
+    start : {"projections", "pca"}
+        Where the codes begin: the signs of random directions of the prototypes' labels, or of
+        their principal components, as in the paper. See the page on prototypes.
+    rarity : float
+        By how much rare labels count for more where the codes begin: each label is divided by the
+        points that have it, to this power. 0.3 lifts macro-F1 at a small price in the others.
+    hidden : int, optional
+        Hidden units of the encoder, and of a decoder with layers. By default 4,096, as in the
+        paper, from 16,384 points on; with fewer points 2,048, which find as much and predict twice
+        as fast; no more than the largest power of two up to their number, and at least 64.
+    units : {"random", "points"}
+        Where the hidden units of the encoder begin: at random, or at training points, with the
+        last layer solved for the codes by least squares. The second suits many features that say
+        much, such as words, with a small `learning_rate` (2e-4); the first suits noisy ones.
+    encoder : torch.nn.Module, optional
+        A network of your own from mini-batches of dense float32 rows (batch, D) to (batch, n_bits)
+        real values. It is copied, not changed. See `attach_encoder` for loading.
+    decoder : {"linear", "layers"} or torch.nn.Module
+        From codes to labels: one linear layer; two layers with `hidden` units, as in the paper; or
+        a network of your own from (batch, n_bits) to (batch, L). Two layers can learn any codes by
+        heart, so moving the codes gains nothing with them; see the page on prototypes.
+    mu : float
+        Weight of the encoder's distance from the codes in the objective (8): μ.
+    alpha : float
+        Weight of the codes' distance from uncorrelated bits: α.
+    tau : float
+        How much a bit must gain to flip: τ of (12).
+    learning : {"joint", "no-decoder", "fixed-codes"}
+        What is learned beside the encoder: codes and decoder as in the paper, codes alone, or
+        nothing. For comparisons.
+    learning_rate : float
+        Of Adam, for both networks, in the first round; it falls evenly to nothing over
+        `max_rounds`.
+    batch_size : int
+        Points, or prototypes, of a mini-batch.
+    steps : int, optional
+        Mini-batches of the encoder a round: T. The decoder, whose mini-batches of prototypes stand
+        for some ten times as many points, takes half as many. By default as many as make one pass
+        through the points, at least 50.
+    max_rounds : int
+        Limit on the rounds of Algorithm 2.
+    warmup : int
+        Rounds before the first B step: networks that have learned little give bad advice.
+    tol : float
+        Training ends once the objective (8) changes by no more than this share in a round.
+    n_neighbors : int, optional
+        Prototypes that vote. None: the best of 1, 5, 10 and 20 on the held-out points.
+    threshold : float, optional
+        The mean vote from which on a label is predicted. None: the best of 0.05, 0.1, ..., 1 on the
+        held-out points.
+    validation : float
+        Share of the points held out of training, on which the best round is chosen by example-F1,
+        with the number of neighbours and the threshold if these are None. 0: none; the last round
+        counts then.
+    device : str
+        Where torch trains: "auto" (a GPU if there is one), "cpu", "cuda", ...
+    random_state : int
+        Seed. On a CPU the same seed, data and number of torch threads give the same bits.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate. Networks of your
+        own are not counted, and not refused.
+    n_jobs : int, optional
+        Threads for clustering and prediction, as in scikit-learn; the model does not depend on it.
+        torch trains on as many threads as `torch.get_num_threads()` says.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names.
+    codes_ : uint64 array of shape (m, ⌈d / 64⌉)
+        The prototypes' codes, packed; `prototypes.unpacked` gives -1 and 1.
+    prototype_labels_ : float32 csr_array of shape (m, L)
+        Their mean label vectors.
+    prototype_sizes_ : array of shape (m,)
+        How many training points each stands for.
+    closest_points_ : array of shape (m, 3)
+        Rows of X whose label sets are nearest to each prototype's; -1 where there are fewer.
+    encoder_ : Encoder or OwnEncoder
+        The trained encoder. The decoder is not kept: prediction has no use for it.
+    objective_ : array of shape (rounds, 3)
+        The parts of the objective (8) after each round: labels, codes, orthogonality. Without a
+        decoder the first is only the distance of the labels from their prototypes' means.
+    validation_f1_ : array of shape (rounds,)
+        Example-F1 on the held-out points.
+    flipped_bits_ : array of shape (rounds,)
+        Bits that each B step changed.
+    best_round_ : int
+        The round that was kept, counted from 0.
+    dead_bits_ : array
+        Bits that are the same in all prototypes.
+    n_neighbors_, threshold_ : int, float
+        Those given, or chosen.
+
+    Notes
+    -----
+    Training costs a round O(n·hidden·(nnz a row + d) + m·d·L), a few times, and
+    O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16 to 28
+    bytes a weight, of which there are hidden·(D + d) + d·L. Prediction costs
+    O(hidden·(nnz(x) + d)) for the code of a point and O(m·d/64) for the search.
+
+    Examples
+    --------
+    >>> from longtail import DeepBinaryPrototypes
+    >>> X = [[1, 0, 0], [0, 1, 0], [0, 0, 1]] * 20
+    >>> Y = [["sea", "sun"], ["snow"], ["fog"]] * 20
+    >>> tagger = DeepBinaryPrototypes(n_bits=16, ratio=0.05, n_neighbors=1).fit(X, Y)
+    >>> tagger.predict([[1, 0, 0], [0, 0, 1]])
+    [('sea', 'sun'), ('fog',)]
+    """
+
+    method: ClassVar[str] = "dbpc"
+    paper: ClassVar[str] = "Shen et al. 2018"
+    kept_data: ClassVar[tuple[str, ...]] = ("closest_points_",)
+
+    codes_: NDArray[np.uint64]
+    prototype_labels_: sp.csr_array
+    prototype_sizes_: NDArray[np.int64]
+    closest_points_: NDArray[np.int64]
+    encoder_: Encoder | OwnEncoder
+    objective_: NDArray[np.float64]
+    validation_f1_: NDArray[np.float64]
+    flipped_bits_: NDArray[np.int64]
+    best_round_: int
+    dead_bits_: NDArray[np.int64]
+    n_values_: int
+
+    def __init__(
+        self,
+        *,
+        n_bits: int = 128,
+        ratio: float = 0.1,
+        start: Start = "projections",
+        rarity: float = 0.0,
+        hidden: int | None = None,
+        units: Units = "random",
+        encoder: Any = None,
+        decoder: Decoder | Any = "linear",
+        mu: float = 0.05,
+        alpha: float = 0.01,
+        tau: float = 0.3,
+        learning: Learning = "joint",
+        learning_rate: float = 3e-3,
+        batch_size: int = 128,
+        steps: int | None = None,
+        max_rounds: int = 15,
+        warmup: int = 2,
+        tol: float = 1e-3,
+        n_neighbors: int | None = None,
+        threshold: float | None = 0.5,
+        validation: float = 0.1,
+        device: str = "auto",
+        random_state: int = 0,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_bits = n_bits
+        self.ratio = ratio
+        self.start = start
+        self.rarity = rarity
+        self.hidden = hidden
+        self.units = units
+        self.encoder = encoder
+        self.decoder = decoder
+        self.mu = mu
+        self.alpha = alpha
+        self.tau = tau
+        self.learning = learning
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.steps = steps
+        self.max_rounds = max_rounds
+        self.warmup = warmup
+        self.tol = tol
+        self.n_neighbors = n_neighbors
+        self.threshold = threshold
+        self.validation = validation
+        self.device = device
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    # ---- what the contract asks for ------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count(n_bits=self.n_bits, batch_size=self.batch_size, max_rounds=self.max_rounds)
+        check_positive(ratio=self.ratio, mu=self.mu, tau=self.tau, learning_rate=self.learning_rate)
+        check_not_negative(
+            rarity=self.rarity, alpha=self.alpha, tol=self.tol, validation=self.validation
+        )
+        check_limit(memory_limit=self.memory_limit)
+        check_count(least=0, warmup=self.warmup)
+        for name in ("hidden", "steps"):
+            if getattr(self, name) is not None:
+                check_count(**{name: getattr(self, name)})
+        if self.ratio > 1:
+            raise ParameterError(f"ratio must be above 0 and at most 1, not {self.ratio!r}.")
+        if self.validation >= 1:
+            raise ParameterError(
+                f"validation must be a share from 0 to below 1, not {self.validation!r}."
+            )
+        known = {"learning": Learning, "start": Start, "units": Units}
+        if isinstance(self.decoder, str):
+            known["decoder"] = Decoder
+        for name, kinds in known.items():
+            words = get_args(kinds)
+            if getattr(self, name) not in words:
+                raise ParameterError(
+                    f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}."
+                )
+        if not isinstance(self.device, str):
+            raise ParameterError(f"device must be a word such as 'auto', not {self.device!r}.")
+        if self.validation == 0:
+            for name in ("n_neighbors", "threshold"):
+                if getattr(self, name) is None:
+                    raise ParameterError(
+                        f"{name} can only be chosen on held-out points; give it a value, or "
+                        "validation a share such as 0.1."
+                    )
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        return self._estimate_of(X, Y, self.hidden or default_hidden(X.shape[0]))
+
+    def _estimate_of(self, X: sp.csr_array, Y: sp.csr_array, hidden: int) -> Estimate:
+        """What so many hidden units need."""
+        (n, n_features), n_labels = X.shape, Y.shape[1]
+        m = prototype_count(n, self.ratio)
+        kind = "linear" if self.decoder == "linear" else "layers"
+        squares = float(hidden) ** 2 if self.units == "points" else 0.0  # to solve the last layer
+        memory = (
+            network_bytes(n_features, n_labels, hidden, self.n_bits, kind)
+            + matrix_bytes(X, Y)
+            + 24.0 * squares
+            + 16.0 * n * self.n_bits
+            + 12.0 * min(Y.nnz, m * n_labels)
+            + 4.0 * SETTLED_ROWS * hidden
+        )
+        batches = self.steps or steps_of(n, self.batch_size)
+        steps = batches * min(self.batch_size, n)
+        looks = 6.0 * steps * (X.nnz / n + self.n_bits) + 2.0 * (X.nnz + n * self.n_bits)
+        moments = STEP * batches * (n_features + self.n_bits)
+        decoding = 30.0 * m * decoder_weights(n_labels, hidden, self.n_bits, kind)
+        seconds = self.max_rounds * NETWORK * (hidden * (looks + moments) + decoding)
+        return Estimate(
+            int(memory),
+            int(4.0 * hidden * (n_features + self.n_bits)),
+            seconds + PRODUCT * n * squares,
+            f"networks of {hidden:,} hidden units for {n_features:,} features and {n_labels:,} "
+            f"labels, {self.max_rounds} rounds",
+        )
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        prototype_count(X.shape[0], self.ratio)
+        import_torch()
+        if self.encoder is None and isinstance(self.decoder, str):
+            self._refuse_beyond_memory(X, Y)
+        trained = train_prototypes(X, Y, Settings(**self.get_params(deep=False)), run)
+        groups, history = trained.groups, trained.history
+        closest = groups.closest_rows(CLOSEST)
+        self.codes_ = packed(trained.codes)
+        self.prototype_labels_ = groups.means
+        self.prototype_sizes_ = groups.sizes
+        self.closest_points_ = np.where(closest >= 0, trained.rows[closest], -1)
+        self.encoder_ = trained.encoder
+        self.objective_ = history[:, :3]
+        self.validation_f1_ = history[:, 3]
+        self.flipped_bits_ = history[:, 6].astype(np.int64)
+        self.best_round_ = trained.best_round
+        self.dead_bits_ = dead_bits(trained.codes)
+        self.n_neighbors_ = int(history[trained.best_round, 4])
+        self.threshold_ = float(history[trained.best_round, 5])
+        self.n_values_ = int(X.nnz)
+
+    def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
+        """Refuse what `memory_limit` does not allow, with the hidden units that it does."""
+        hidden = self.hidden or default_hidden(X.shape[0])
+        fitting = [
+            size
+            for size in (1 << power for power in range((hidden - 1).bit_length()))
+            if self._estimate_of(X, Y, size).peak_bytes <= self.memory_limit * 1e9
+        ]
+        less = f"hidden={fitting[-1]}, or " if fitting else ""
+        remedy = f"take {less}fewer features or labels"
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy)
+
+    def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
+        return nearest_codes(self.encoder_.codes(X), self.codes_, k)
+
+    def _voters(self) -> sp.csr_array:
+        return self.prototype_labels_
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> PrototypeExplanation:
+        plain = vars(super()._explain(x, column, n, names))
+        sets = self.prototype_labels_[plain["voters"]]
+        spans = list(zip(sets.indptr[:-1], sets.indptr[1:], strict=True))
+        found = [by_share(self.classes_[sets.indices[a:b]], sets.data[a:b]) for a, b in spans]
+        closest = self.closest_points_[plain["voters"]]
+        return PrototypeExplanation(
+            **plain | {"voter_labels": [labels for labels, _ in found]},
+            n_bits=self.encoder_.n_bits,
+            voter_shares=[shares for _, shares in found],
+            voter_sizes=self.prototype_sizes_[plain["voters"]],
+            closest_points=[rows[rows >= 0] for rows in closest],
+        )
+
+    # ---- what is its own -----------------------------------------------------------------------
+
+    def choice_table(self) -> pl.DataFrame:
+        """One row a round, the one that was kept marked.
+
+        With the example-F1 on the held-out points, at the best number of neighbours and threshold
+        of the round where these were to be chosen. Empty if no points were held out.
+        """
+        check_is_fitted(self)
+        judged = np.isfinite(self.validation_f1_)
+        rounds = np.flatnonzero(judged)
+        return pl.DataFrame(
+            {
+                "round": rounds,
+                "f1": self.validation_f1_[judged],
+                "chosen": rounds == self.best_round_,
+            }
+        )
+
+    def codes(self, X: Any) -> NDArray[np.int8]:
+        """The codes of points, (n, d) of -1 and 1."""
+        check_is_fitted(self)
+        rows = self._checked(X, reset=False)
+        parts = self._in_blocks(self.encoder_.codes, rows)
+        return unpacked(np.concatenate(parts), self.encoder_.n_bits)
+
+    def size_report(self) -> SizeReport:
+        """Bytes of codes, labels and network, beside kNN and real-valued embeddings."""
+        check_is_fitted(self)
+        return size_report(
+            n_points=self.n_points_,
+            n_features=self.n_features_in_,
+            n_values=self.n_values_,
+            n_point_labels=int(self.label_counts_.sum()),
+            n_prototypes=len(self.codes_),
+            n_bits=self.encoder_.n_bits,
+            n_prototype_labels=int(self.prototype_labels_.nnz),
+            encoder_bytes=self.encoder_.nbytes,
+        )
+
+    def attach_encoder(self, module: Any) -> None:
+        """Give a loaded model the encoder of your own back.
+
+        A module is code, so a model folder holds its tensors only. Build the module as it was
+        built for training; the trained tensors are put into it.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+        """
+        check_is_fitted(self)
+        if not isinstance(self.encoder_, OwnEncoder):
+            raise ParameterError("This model has the default encoder, which needs no module.")
+        self.encoder_.attach(module)
+
+    # ---- the store -----------------------------------------------------------------------------
+
+    def _to_state(self) -> dict[str, Any]:
+        """Modules of the user's own are left out: a model folder holds no code."""
+        state = super()._to_state()
+        state["parameters"]["encoder"] = None
+        if not isinstance(self.decoder, str):
+            state["parameters"]["decoder"] = "linear"
+        return state
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.encoder is not None or not isinstance(self.decoder, str):
+            raise ModelError(
+                "The model has an encoder or a decoder as a parameter, which no folder can hold; "
+                "it was altered."
+            )
+        encoder = getattr(self, "encoder_", None)
+        labels = getattr(self, "prototype_labels_", None)
+        if not isinstance(encoder, Encoder | OwnEncoder) or not isinstance(labels, sp.csr_array):
+            raise ModelError("The model has no encoder or no prototypes; it was altered.")
+        m = labels.shape[0]
+        shapes = {
+            "codes_": (np.uint64, (m, -(-encoder.n_bits // 64))),
+            "prototype_sizes_": (np.int64, (m,)),
+            "closest_points_": (np.int64, (m, CLOSEST)),
+        }
+        for name, (kind, shape) in shapes.items():
+            array = getattr(self, name, None)
+            if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != shape:
+                raise ModelError(f"The model's {name} is not what it should be; it was altered.")
+        if (
+            m < 1
+            or labels.dtype != np.float32
+            or labels.shape[1] != len(self.classes_)
+            or not (np.isfinite(labels.data) & (labels.data >= 0)).all()
+            or encoder.n_features != self.n_features_in_
+            or not is_count(getattr(self, "n_values_", 0), 0)
+        ):
+            raise ModelError("The prototypes of the model do not fit each other; it was altered.")

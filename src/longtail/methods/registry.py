@@ -1,0 +1,198 @@
+"""The methods there are, by name; a family is imported when one of its methods is asked for.
+
+Our own are listed here. Those of other packages join by entry points in the group
+`longtail.methods`, whose names are those of the methods.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import entry_points
+from typing import Any
+
+from longtail.base import ExtremeClassifier
+from longtail.errors import ParameterError
+
+GROUP = "longtail.methods"
+"""The entry points by which other packages bring methods."""
+
+OURS = {
+    "br": "linear:BinaryRelevance",
+    "br-dekel": "linear:BRDekel",
+    "cbm": "mixtures:ConditionalBernoulliMixture",
+    "cbm-cv": "mixtures:ConditionalBernoulliMixtureCV",
+    "cc": "joint:ClassifierChain",
+    "ccd-l1": "linear:CCDL1",
+    "cdn": "joint:DependencyNetwork",
+    "cs": "codes:CompressedSensing",
+    "dbpc": "prototypes:DeepBinaryPrototypes",
+    "dismec": "linear:DiSMEC",
+    "ecc": "joint:ChainEnsemble",
+    "knn": "neighbors:KNN",
+    "lm-knn": "neighbors:LMKNN",
+    "logtree": "trees:LogTree",
+    "ml-knn": "neighbors:MLKNN",
+    "mrb": "pairs:PairRanker",
+    "msvm": "linear:MSVM",
+    "ova": "linear:OVA",
+    "ovo": "linear:OVO",
+    "pair-crf": "joint:PairwiseCRF",
+    "pcc": "joint:ProbabilisticClassifierChain",
+    "plst": "codes:PLST",
+    "powerset": "joint:LabelPowerset",
+    "proxml": "linear:ProXML",
+    "proxml-cv": "linear:ProXMLCV",
+    "rbf": "codes:RobustBloom",
+    "sbf": "codes:StandardBloom",
+}
+"""Each of our methods: its family, a folder here, and its class."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One classifier as the command line knows it.
+
+    Attributes
+    ----------
+    name : str
+        What `--method` takes.
+    home : str
+        The module that offers the class, and the class: "longtail.methods.linear:DiSMEC".
+    """
+
+    name: str
+    home: str
+
+    @cached_property
+    def estimator(self) -> type[ExtremeClassifier]:
+        """The class; its module is imported for it."""
+        module, _, name = self.home.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise ParameterError(
+                f"The method {self.name!r} cannot be imported from {self.home}: {error}."
+            ) from error
+        if not (inspect.isclass(found) and issubclass(found, ExtremeClassifier)):
+            raise ParameterError(f"{self.home} is not a classifier of longtail.")
+        if found.method != self.name:
+            raise ParameterError(
+                f"{self.home} calls itself {found.method!r}, but its package announces it as "
+                f"{self.name!r}; the two must agree."
+            )
+        return found
+
+    @property
+    def paper(self) -> str:
+        """Where the method comes from."""
+        return self.estimator.paper
+
+    @property
+    def summary(self) -> str:
+        """The first line of what the class says of itself."""
+        return (inspect.getdoc(self.estimator) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The constructor's parameters by name."""
+        return dict(inspect.signature(self.estimator).parameters)
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """All methods by name, in alphabetical order; none of them is imported.
+
+    Examples
+    --------
+    >>> methods()["dismec"].estimator.__name__
+    'DiSMEC'
+    """
+    found = {name: Method(name, f"longtail.methods.{home}") for name, home in OURS.items()}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, Method(point.name, point.value))
+    return dict(sorted(found.items()))
+
+
+def find_method(name: str) -> Method:
+    """The method of that name, or a sentence that lists what there is.
+
+    Examples
+    --------
+    >>> find_method("br").estimator.__name__
+    'BinaryRelevance'
+    """
+    known = methods()
+    if name not in known:
+        raise ParameterError(f"There is no method {name!r}; choose among {', '.join(known)}.")
+    return known[name]
+
+
+def parse_settings(method: Method, settings: Iterable[str]) -> dict[str, Any]:
+    """Turn `name=value` words into constructor arguments, by the annotations of the constructor.
+
+    Examples
+    --------
+    >>> parse_settings(find_method("dismec"), ["C=0.5", "n_jobs=none"])
+    {'C': 0.5, 'n_jobs': None}
+    """
+    hints = typing.get_type_hints(method.estimator.__init__)
+    chosen: dict[str, Any] = {}
+    for word in settings:
+        name, equals, text = word.partition("=")
+        name, text = name.strip(), text.strip()
+        if not equals:
+            raise ParameterError(f"{word!r} is not of the form name=value.")
+        if name not in method.parameters:
+            raise ParameterError(
+                f"{method.name} has no parameter {name!r}; it has {', '.join(method.parameters)}."
+            )
+        chosen[name] = _parse_value(text, hints.get(name, Any), f"{method.name}'s {name}")
+    return chosen
+
+
+def _parse_value(text: str, hint: Any, what: str) -> Any:
+    options = typing.get_args(hint) if _is_union(hint) else (hint,)
+    if type(None) in options and text.lower() in ("none", "null"):
+        return None
+    for kind in options:
+        if kind is bool:
+            if text.lower() in ("true", "yes", "1", "false", "no", "0"):
+                return text.lower() in ("true", "yes", "1")
+        elif kind is int or kind is float:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        elif kind is str:
+            return text
+        elif typing.get_origin(kind) is typing.Literal:
+            if text in typing.get_args(kind):
+                return text
+        elif kind is Any or typing.get_origin(kind) in (tuple, list, dict):
+            try:
+                return ast.literal_eval(text)
+            except (ValueError, SyntaxError):
+                if kind is Any:
+                    return text
+    wanted = " or ".join(_spell(kind) for kind in options)
+    raise ParameterError(f"{what} must be {wanted}, not {text!r}.")
+
+
+def _is_union(hint: Any) -> bool:
+    return isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+
+
+def _spell(kind: Any) -> str:
+    if kind is type(None):
+        return "none"
+    if typing.get_origin(kind) is typing.Literal:
+        return ", ".join(map(str, typing.get_args(kind)))
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+    return names.get(kind, str(kind))

@@ -1,0 +1,478 @@
+"""The logarithmic-time online multiclass tree, grown and trained one point at a time.
+
+Choromanska & Langford, Logarithmic Time Online Multiclass Prediction, NIPS 2015: the LOMtree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._numba import read_only
+from longtail._sparse import from_ranked
+from longtail.base import Explanation, ExtremeClassifier
+from longtail.errors import ModelError, ParameterError
+from longtail.methods.linear._multiclass_problems import one_class_a_row
+from longtail.methods.trees._growth import (
+    GrowingTree,
+    in_order,
+    is_nested,
+    is_tree,
+    resumed,
+    roomier,
+    seedling,
+)
+from longtail.methods.trees._log_tree_kernels import (
+    LEFT,
+    PARENT,
+    REGRESSOR,
+    REGRESSORS,
+    RIGHT,
+    SWAPS,
+    best_of_leaves,
+    margin,
+    smooth,
+    train_rows,
+    walk,
+)
+from longtail.parameters import (
+    check_count,
+    check_limit,
+    check_not_negative,
+    check_positive,
+    check_seed,
+)
+from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
+from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.kept import kept_for
+from longtail.runtime.run import Run
+
+FOR_LESS = "use a method for many classes, such as mrb or dismec, or lower max_nodes or table_bits"
+LARGEST_TABLE = 30  # bits
+STEP = 2e-8  # seconds of a stored value at a node
+SPAN = 4096  # rows that are trained on, or walked down, before anyone may interrupt
+
+
+@dataclass(frozen=True)
+class PathExplanation(Explanation):
+    """Which way a point took down the tree, and which features drew it towards the label.
+
+    At a node, a feature's part is its weight times its value, times (r - l) / (r + l), where r and
+    l of the label's training points lie right and left of it: positive parts point to where the
+    label is. The score is the sum over the nodes of the path that have points of the label, so
+    that contributions and bias add up to it; `log_share` is the score in `predict_topk`.
+
+    Attributes
+    ----------
+    log_share : float
+        Logarithm of the smoothed share of the label at the leaf; -inf if it was never seen.
+    nodes, margins : arrays
+        The internal nodes of the path from the root on, and the values of their regressors:
+        negative ones go left.
+    points, left, right : int arrays
+        At each: training points in all, and those of the label to its left and right.
+    """
+
+    log_share: float
+    nodes: NDArray[np.int64]
+    margins: NDArray[np.float64]
+    points: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+    def path_table(self) -> pl.DataFrame:
+        """One row a decision, from the root on."""
+        return pl.DataFrame(
+            {
+                "node": self.nodes,
+                "margin": self.margins,
+                "went": ["left" if value < 0 else "right" for value in self.margins],
+                "points": self.points,
+                "label left": self.left,
+                "label right": self.right,
+            }
+        )
+
+    def __str__(self) -> str:
+        went = "".join("L" if value < 0 else "R" for value in self.margins)
+        return f"{super().__str__()}\npath {went or 'none'}: share {np.exp(self.log_share):.3f}"
+
+
+class LogTree(ExtremeClassifier):
+    """A binary tree that decides in logarithmic time and grows while it is trained.
+
+    Every internal node has a linear regressor; its sign says left or right. A training point walks
+    down from the root. At each node the regressor takes one gradient step towards -1 if the mean
+    value of the point's class there is below that of all points, else towards +1, which raises the
+    objective J = 2 Σ_y p(y) |P(right) - P(right | y)|: balanced sides, pure classes. A leaf that
+    meets a second class becomes a node while there are fewer than `max_nodes`; after that only a
+    leaf that gains much by it, and it gets the nodes of the smallest leaf, which is taken out.
+
+    Parameters
+    ----------
+    max_nodes : int, optional
+        Internal nodes, at most; by default one fewer than there are classes.
+    n_passes : int
+        How often all points are shown, in a new order each time.
+    learning_rate : float
+        By which part of its distance to the target a regressor's value moves at a step; at most 1.
+    swap_resistance : float
+        A leaf gets the nodes of the smallest leaf if its points outside its commonest class are
+        more than this many times the points of that leaf, plus one.
+    table_bits : int
+        The table of weights has at most 2^table_bits entries of 4 bytes, as in Vowpal Wabbit.
+    random_state : int
+        Seed of the orders.
+    memory_limit : float
+        GB of memory; training that would need more is refused with an estimate.
+    n_jobs : int, optional
+        Threads that predict, as in scikit-learn; the model does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Class names.
+    links_ : int32 array of shape (M, 4)
+        Parent, left child, right child and regressor of each node, -1 for none; the root first.
+    counts_ : csr_array of shape (M, L)
+        Training points of each class that come by each node of the finished tree.
+    weights_ : float32 array
+        The weights of all regressors.
+    table_bits_ : int
+        Bits of the hash of (regressor, feature); 0 where every pair has a weight of its own.
+    depth_ : int
+        Decisions on the longest path.
+    n_swaps_ : int
+        How often nodes were taken from the smallest leaf.
+
+    Notes
+    -----
+    Training costs O(depth·nnz(X)) a pass on one thread, prediction O(depth·nnz(x)) a point, where
+    the depth is near log2 of the number of classes. Where (D + 1)·`max_nodes` exceeds 2^table_bits,
+    the weights of different regressors and features share places by chance: as long as the places
+    that are touched, about nnz(X)·depth, are fewer than half of them, it does little harm;
+    `table_bits` plus one doubles the memory and halves the collisions. Training takes beside the
+    table some 200 bytes a node and 100 for each class that a node has met: what exceeds
+    `memory_limit` in all is refused, with the estimate.
+
+    For one class a row: rows with several labels are shown once for each of them, rows without one
+    are left out, and one class is predicted. After training, all points are sent down the finished
+    tree to count the classes at its leaves; the most frequent one is the prediction. The scores of
+    `predict_topk` are logarithms of smoothed shares: (points of the class + its share at the
+    parent) / (points + 1), with 1 / L above the root; so classes that a leaf has not seen follow
+    in the order of its ancestors' counts. Classes without a training point are never listed.
+
+    Examples
+    --------
+    >>> from longtail.methods.trees.log_tree import LogTree
+    >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
+    >>> tree = LogTree().fit(X, ["sea", "snow", "sea", "snow"])
+    >>> tree.predict([[1, 0, 1], [0, 1, 0]]).tolist(), tree.depth_
+    (['sea', 'snow'], 1)
+    >>> why = tree.explain([1, 0, 1], "sea", feature_names=["blue", "cold", "wet"])
+    >>> why.path_table()["went"][0]
+    'left'
+    """
+
+    method: ClassVar[str] = "logtree"
+    paper: ClassVar[str] = "Choromanska & Langford 2015"
+
+    links_: NDArray[np.int32]
+    counts_: sp.csr_array
+    weights_: NDArray[np.float32]
+    table_bits_: int
+    depth_: int
+    n_swaps_: int
+
+    def __init__(
+        self,
+        *,
+        max_nodes: int | None = None,
+        n_passes: int = 10,
+        learning_rate: float = 0.5,
+        swap_resistance: float = 4.0,
+        table_bits: int = 24,
+        random_state: int = 0,
+        memory_limit: float = 4.0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_nodes = max_nodes
+        self.n_passes = n_passes
+        self.learning_rate = learning_rate
+        self.swap_resistance = swap_resistance
+        self.table_bits = table_bits
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    @property
+    def n_leaves(self) -> int:
+        """Leaves of the fitted tree; it has one internal node fewer."""
+        return (len(self.links_) + 1) // 2
+
+    def _check_parameters(self) -> None:
+        if self.max_nodes is not None:
+            check_count(max_nodes=self.max_nodes)
+        check_count(n_passes=self.n_passes, table_bits=self.table_bits)
+        check_positive(learning_rate=self.learning_rate)
+        check_limit(memory_limit=self.memory_limit)
+        check_not_negative(swap_resistance=self.swap_resistance)
+        check_seed(self.random_state)
+        if self.learning_rate > 1:
+            raise ParameterError(
+                f"learning_rate must be at most 1, which reaches the target in one step, not "
+                f"{self.learning_rate!r}."
+            )
+        if self.table_bits > LARGEST_TABLE:
+            raise ParameterError(
+                f"table_bits must be at most {LARGEST_TABLE}, not {self.table_bits!r}: the table "
+                f"of weights would take {4 * 2.0**self.table_bits / 1e9:.1f} GB."
+            )
+
+    def _nodes(self, n_classes: int, n_rows: int) -> int:
+        """Internal nodes, at most: one a row and pass."""
+        wanted = self.max_nodes or max(n_classes - 1, 1)
+        return min(int(wanted), max(n_rows, 1) * int(self.n_passes))
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        n, n_classes = max(Y.nnz, 1), len(np.unique(Y.indices))
+        nodes = self._nodes(n_classes, n)
+        places = nodes * (X.shape[1] + 1)
+        table = 4.0 * min(places, 2**self.table_bits)
+        repeats, depth = n / X.shape[0], np.log2(nodes + 1) + 1
+        copies = matrix_bytes(X) * (3.0 * repeats if repeats != 1 else 1.0) + 8.0 * n
+        met = min(float(n) * depth, float(nodes) * n_classes)
+        return Estimate(
+            int(table + copies + 200.0 * nodes + 100.0 * met + WORKSPACE),
+            int(table + 12.0 * met),
+            STEP * self.n_passes * X.nnz * repeats * depth,
+            f"a table of {int(table) // 4:,} weights and {nodes:,} nodes that count classes",
+        )
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        X, y = one_class_a_row(X, Y, "LogTree")
+        rows = _arrays_of(X)
+        n_features, n_classes = X.shape[1], Y.shape[1]
+        n_nodes = self._nodes(len(np.unique(y)), len(y))
+        exact = n_nodes * (n_features + 1) <= 2**self.table_bits
+        bits = 0 if exact else int(self.table_bits)
+        store, passes, tree = None, 0, None
+        if run.checkpoint is not None:
+            settings = (
+                n_nodes, int(self.n_passes), float(self.learning_rate),
+                float(self.swap_resistance), bits, int(self.random_state),
+            )  # fmt: skip
+            store = Checkpoint(run.checkpoint, fingerprint(X=X, y=y, settings=settings))
+            passes, tree = resumed(store.load(0), n_nodes, n_features, bits, n_classes)
+        if tree is None:
+            tree = seedling(n_nodes, n_features, bits)
+        slots = np.empty(int(np.diff(X.indptr).max(initial=0)) + 1, dtype=np.int64)
+        run.report("training", passes, int(self.n_passes))
+        while passes < self.n_passes:
+            order = np.random.default_rng([int(self.random_state), passes]).permutation(len(y))
+            at = 0
+            while at < len(order):
+                end = min(at + SPAN, len(order))
+                at = train_rows(
+                    order[:end], at, *rows, y, n_classes, n_features, bits,
+                    float(self.learning_rate), n_nodes, float(self.swap_resistance), *tree, slots,
+                )  # fmt: skip
+                if at < end:
+                    tree = roomier(tree, n_classes)
+            passes += 1
+            if store is not None:
+                store.save(0, {"passes": np.array([passes]), **tree._asdict()})
+            run.report("training", passes, int(self.n_passes))
+        self._keep(tree, X, y, bits, n_classes)
+
+    def _keep(
+        self, tree: GrowingTree, X: sp.csr_array, y: NDArray[np.int64], bits: int, n_classes: int
+    ) -> None:
+        """The finished tree, parents before children, and the points that come by each node."""
+        links = in_order(tree.links)
+        weights = tree.weights
+        if bits == 0:
+            used = int(tree.tally[REGRESSORS]) * (X.shape[1] + 1)
+            weights.resize(used, refcheck=False)  # in place: a copy would double the peak
+        self.links_, self.weights_, self.table_bits_ = links, weights, bits
+        depths = np.zeros(len(links), dtype=np.int64)
+        for node in range(1, len(links)):
+            depths[node] = depths[links[node, PARENT]] + 1
+        self.depth_ = int(depths.max())
+        self.n_swaps_ = int(tree.tally[SWAPS])
+        at, labels = self._leaves(X), y
+        levels = []
+        while len(at):
+            levels.append(sp.csr_array(
+                (np.ones(len(at), dtype=np.int64), (at, labels)), shape=(len(links), n_classes)
+            ))  # fmt: skip
+            at = links[at, PARENT].astype(np.int64)
+            at, labels = at[at >= 0], labels[at >= 0]
+        counts = sp.csr_array(sum(levels[1:], levels[0]))
+        counts.sort_indices()
+        self.counts_ = counts
+
+    # ---- prediction ----------------------------------------------------------------------------
+
+    def _leaves(self, X: sp.csr_array) -> NDArray[np.int64]:
+        """The leaf of each row. O(depth·nnz(X))."""
+        rows, leaves = _arrays_of(X), np.empty(X.shape[0], dtype=np.int64)
+        weights, links = read_only(self.weights_), read_only(self.links_)
+
+        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
+            if not stop[0]:
+                walk(*rows, *span, X.shape[1], self.table_bits_, weights, links, leaves)
+
+        n = X.shape[0]
+        spans = [(first, min(first + SPAN, n)) for first in range(0, n, SPAN)]
+        if len(spans) == 1 or thread_count(self.n_jobs) == 1:
+            for span in spans:
+                work(span, np.zeros(1, dtype=np.int8))
+        else:
+            run_threads(work, spans, n_jobs=self.n_jobs, done=lambda *_: None, limit_blas=False)
+        return leaves
+
+    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
+        leaves, of = np.unique(self._leaves(X), return_inverse=True)
+        labels, values = self._best(leaves, k)
+        return from_ranked(labels[of], values[of], len(self.classes_))
+
+    def _best(
+        self, leaves: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The best k classes of each leaf and their scores, -1 and NaN where there are fewer."""
+        counts, (shares, totals) = self.counts_, _shares_of(self)
+        labels = np.full((len(leaves), k), -1, dtype=np.int64)
+        values = np.full((len(leaves), k), np.nan)
+        best_of_leaves(
+            leaves,
+            read_only(self.links_),
+            *_frozen_structure(counts),
+            shares,
+            totals,
+            labels,
+            values,
+        )
+        return labels, values
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._topk(X, 1)
+
+    def _usual_scale(self) -> tuple[float, float]:
+        return 1.0, 0.0
+
+    def _explain(
+        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
+    ) -> PathExplanation:
+        links, counts = self.links_, self.counts_
+        path: list[int] = []
+        node = int(self._leaves(x)[0])
+        labels, values = self._best(np.array([node]), len(self.classes_))
+        found = np.flatnonzero(labels[0] == column)
+        while (node := int(links[node, PARENT])) >= 0:
+            path.insert(0, node)
+        left, right = (
+            np.array([counts[links[node, side], column] for node in path], dtype=np.int64)
+            for side in (LEFT, RIGHT)
+        )
+        pull = (right - left) / np.maximum(right + left, 1)
+        values_x = x.data.astype(np.float64)
+        weights, bias = np.zeros(x.nnz), 0.0
+        margins = np.zeros(len(path))
+        for step, node in enumerate(path):
+            own, constant = self._weights_at(int(links[node, REGRESSOR]), x.indices)
+            margins[step] = own @ values_x + constant
+            weights += pull[step] * own
+            bias += float(pull[step] * constant)
+        parts = values_x * weights
+        order = np.argsort(-np.abs(parts), kind="stable")
+        order = order[parts[order] != 0][:n]
+        return PathExplanation(
+            label=self.classes_[column : column + 1].tolist()[0],
+            score=float(parts.sum() + bias),
+            bias=bias,
+            features=names[x.indices[order]],
+            values=values_x[order],
+            weights=weights[order],
+            contributions=parts[order],
+            log_share=float(values[0, found[0]]) if len(found) else -np.inf,
+            nodes=np.array(path, dtype=np.int64),
+            margins=margins,
+            points=np.asarray(counts.sum(axis=1), dtype=np.int64)[path],
+            left=left,
+            right=right,
+        )
+
+    def _weights_at(
+        self, regressor: int, features: NDArray[Any]
+    ) -> tuple[NDArray[np.float64], float]:
+        """A regressor's weights of some features, and its constant."""
+        nothing, one = np.empty(0, dtype=np.int32), np.ones(1)
+        shared = (regressor, self.n_features_in_, self.table_bits_, read_only(self.weights_))
+        constant = margin(nothing, np.empty(0), 0, 0, *shared)
+        with_it = [
+            margin(np.array([f], dtype=np.int32), one, 0, 1, *shared) for f in features.tolist()
+        ]
+        return np.array(with_it, dtype=np.float64) - constant, float(constant)
+
+    # ---- what was read -------------------------------------------------------------------------
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        links, counts = getattr(self, "links_", None), getattr(self, "counts_", None)
+        if (
+            not isinstance(links, np.ndarray)
+            or links.dtype != np.int32
+            or not is_tree(links)
+            or not isinstance(counts, sp.csr_array)
+            or counts.shape != (len(links), len(self.classes_))
+            or counts.nnz == 0
+            or not is_nested(counts, links)
+        ):
+            raise ModelError("The tree of the model does not fit its labels; it was altered.")
+        weights, bits = getattr(self, "weights_", None), getattr(self, "table_bits_", None)
+        n_regressors = int(links[:, REGRESSOR].max(initial=-1)) + 1
+        if (
+            not isinstance(bits, int)
+            or not 0 <= bits <= LARGEST_TABLE
+            or not isinstance(weights, np.ndarray)
+            or weights.dtype != np.float32
+            or weights.ndim != 1
+            or not np.isfinite(weights).all()
+            or len(weights) != (2**bits if bits else n_regressors * (self.n_features_in_ + 1))
+            or (bits > 0 and n_regressors * (self.n_features_in_ + 1) > 2**62)
+        ):
+            raise ModelError("The weights of the model do not fit its tree; it was altered.")
+
+
+def _shares_of(tree: LogTree) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The smoothed shares and the points at the nodes of a tree."""
+    counts, links = tree.counts_, tree.links_
+
+    def make() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        totals = np.asarray(counts.sum(axis=1), dtype=np.float64)
+        shares = np.empty(counts.nnz)
+        data = read_only(counts.data, np.int64)
+        smooth(read_only(links), *_frozen_structure(counts), data, totals, counts.shape[1], shares)
+        return shares, totals
+
+    return kept_for(tree, "shares", (counts, links), make)
+
+
+def _arrays_of(X: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return (
+        read_only(X.indptr, np.int64),
+        read_only(X.indices, np.int32),
+        read_only(X.data, np.float64),
+    )
+
+
+def _frozen_structure(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
+    return read_only(matrix.indptr, np.int64), read_only(matrix.indices, np.int32)

@@ -1,0 +1,1 @@
+"""Linear problems with an l1 or l2 penalty, solved in blocks."""

@@ -1,0 +1,267 @@
+"""Kernels of the l1 solver: Newton steps on a working set of features, and who joins it.
+
+For the words used here see `_touched_kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longtail._numba import kernel, unsigned
+from longtail.solvers.linear._loss_kernels import SQUARED_HINGE, point_curvature, point_slope
+from longtail.solvers.linear._quadratic_kernels import descend, descend_columns, mirror
+from longtail.solvers.linear._touched_kernels import (
+    changes_along,
+    enter,
+    local_gradient,
+    local_violation,
+    longer,
+    objective_along,
+    refresh,
+    room_for_entries,
+    touch,
+    turn,
+    widen_model,
+    wider,
+)
+
+SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
+ROUNDING = 1e-14  # by which sums over points may be off, relatively
+
+
+class Limits(NamedTuple):
+    """When to stop, and how much to take on at once."""
+
+    tol: Any
+    steps: Any
+    batch: Any  # features that enter first
+    dense: Any  # local features up to which their products are kept
+
+
+# ---- who violates ---------------------------------------------------------------------------
+
+
+@kernel
+def _exact(j, matrix, rows, outside):
+    """Gradient of the loss in feature j; rows not touched have the slope `outside`. O(column)."""
+    g = outside * matrix.total[j]
+    for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
+        a = rows.place[matrix.row_indices[unsigned(p)]]
+        if a >= 0:
+            g += (rows.slope[a] - outside * rows.weight[a]) * matrix.column_data[unsigned(p)]
+    return g
+
+
+@kernel
+def _look(loss, matrix, rows, n_rows, features, outside, strength, wanted):
+    """Features outside the working set that violate; the first `wanted` promise most. Exact.
+
+    For the squared hinge the touched rows with a slope are added up, which leaves each gradient in
+    doubt by what the rows not touched may bring; where that matters the column is read. The
+    logistic loss gives every row a slope, so there all touched rows are added up, above what they
+    would have if they were not touched. Returns their number and the largest violation. O(D + nnz
+    of the rows added up).
+    """
+    gradient = features.gradient
+    base = 0.0 if loss == SQUARED_HINGE else outside
+    gradient[:] = 0.0
+    for a in range(n_rows):
+        excess = rows.slope[a] - base * rows.weight[a]
+        if excess != 0.0:
+            i = rows.row[a]
+            for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
+                gradient[matrix.indices[unsigned(p)]] += excess * matrix.data[unsigned(p)]
+    doubt = outside - base
+    n = 0
+    worst = 0.0
+    for j in range(gradient.shape[0]):
+        g = gradient[unsigned(j)] + base * matrix.total[unsigned(j)]
+        if abs(g) + doubt * matrix.absolute[unsigned(j)] <= strength:
+            continue
+        if features.local[j] >= 0:
+            continue
+        if doubt > 0.0:
+            g = _exact(j, matrix, rows, outside)
+        v = abs(g) - strength
+        if v > 0.0:
+            worst = max(worst, v)
+            features.candidate[n] = j
+            features.promise[n] = v * v / (matrix.square[j] + 0.5)
+            n += 1
+    for place in range(min(n, wanted)):
+        best = place
+        for q in range(place + 1, n):
+            if features.promise[unsigned(q)] > features.promise[unsigned(best)]:
+                best = q
+        j, v = features.candidate[place], features.promise[place]
+        features.candidate[place] = features.candidate[best]
+        features.promise[place] = features.promise[best]
+        features.candidate[best], features.promise[best] = j, v
+    return n, worst
+
+
+# ---- the solver -----------------------------------------------------------------------------
+
+
+@kernel
+def solve_problem(
+    matrix, weights, positives, targets, start_features, start_weights, bias, bias_strength, loss,
+    strength, limits, rows, features, entries, stop, late,
+):  # fmt: skip
+    """Solve one problem.
+
+    The bias counts as the score that it brings, and `start_weights` begins with it; `bias` is the
+    value of its feature, zero for none, and `bias_strength` the strength of its penalty in these
+    terms. stop[0] ends all work, late[0] that on this problem. Returns the members of the working
+    set (from 1 on) and their weights (the bias first), objective, violation, Newton steps, status,
+    and the entries, which may have been given more room.
+    """
+    hinge = loss == SQUARED_HINGE
+    first = 0 if bias > 0.0 else 1
+    rest = float(rows.place.shape[0]) if not weights.shape[0] else weights.sum()
+    n_positive = positives.shape[0]
+    for a in range(n_positive):
+        touch(positives[a], targets[a], weights, rows, a)
+        rest -= rows.weight[a]
+    n_rows = n_positive
+    room = 64
+    model = np.zeros((room, room))
+    w, gradient, step, product = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
+    ends, members = np.zeros(room, np.int64), np.zeros(room, np.int64)
+    size = np.int64(1)  # local features with the bias; a plain 1 would compile everything twice
+    w[0] = start_weights[0]
+    entering = start_features.shape[0]
+    features.candidate[:entering] = start_features
+    starting = True
+    dense = True
+    accuracy = np.inf  # to which the working set is to be solved
+    idle = 0  # rounds that brought nothing
+    value = violation = np.inf
+    steps = 0
+    status = OUT_OF_STEPS
+    while True:
+        # ---- the features chosen enter
+        if size + entering > room:
+            while size + entering > room:
+                room *= 2
+            dense = dense and room <= limits.dense
+            model = wider(model, room) if dense else np.zeros((1, 1))
+            w, gradient = longer(w, room), longer(gradient, room)
+            step, product = longer(step, room), longer(product, room)
+            ends, members = longer(ends, room), longer(members, room)
+        first_new = size
+        for q in range(entering):
+            j = features.candidate[q]
+            needed = ends[size - 1] + matrix.column_indptr[j + 1] - matrix.column_indptr[j]
+            if needed > entries.row.shape[0]:
+                entries = room_for_entries(entries, needed)
+            n_rows, gone = enter(
+                j, size, matrix, weights, rows, n_rows, features, entries, ends[size - 1]
+            )
+            rest = max(rest - gone, 0.0) if n_rows < rows.place.shape[0] else 0.0
+            w[size] = start_weights[q + 1] if starting else 0.0
+            members[size] = j
+            ends[size] = needed
+            size += 1
+        if dense and (entering > 0 or starting):
+            turn(rows, n_rows, entries, ends, size)
+            widen_model(rows, n_rows, entries, first_new, model)
+        if starting:
+            changes_along(rows, n_rows, entries, ends, size, w)
+            rows.score[:n_rows] = rows.change[:n_rows]
+        # ---- Newton steps on the working set
+        before = value
+        along, curved = refresh(
+            loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, model, gradient
+        )
+        local_gradient(rows, entries, ends, size, gradient)
+        if starting:
+            step[:size] = 0.0
+            value = objective_along(
+                loss, 0.0, rows, n_positive, n_rows, rest, w, step, strength, bias_strength, size
+            )
+            starting = False
+        for tried in range(11):
+            outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
+            gradient[0] = along + rest * outside
+            violation = local_violation(w, gradient, strength, bias, bias_strength, size)
+            if violation <= accuracy or tried == 10 or steps >= limits.steps or stop[0] or late[0]:
+                break
+            steps += 1
+            bent = 0.0 if hinge or rest <= 0.0 else rest * point_curvature(loss, 0.0, w[0])
+            alone = rest if hinge else 0.0
+            if dense:
+                model[0, 0] = curved + bent
+                mirror(model, size)
+                descend(
+                    model, w, gradient, strength, bias_strength, alone, first, size,
+                    0.05 * violation, step, product,
+                )  # fmt: skip
+                changes_along(rows, n_rows, entries, ends, size, step)
+            else:
+                descend_columns(
+                    rows, entries, ends, curved + bent, w, gradient, strength, bias_strength,
+                    alone, first, size, 0.05 * violation, step,
+                )  # fmt: skip
+            slope = 0.0
+            for f in range(first, size):
+                s = bias_strength if f == 0 else strength
+                slope += gradient[f] * step[f] + s * (abs(w[f] + step[f]) - abs(w[f]))
+            length = 1.0
+            trial = np.inf
+            for _ in range(40):
+                trial = objective_along(
+                    loss, length, rows, n_positive, n_rows, rest, w, step, strength, bias_strength,
+                    size,
+                )  # fmt: skip
+                if trial <= value + 0.01 * length * slope + ROUNDING * abs(value):
+                    break
+                length *= 0.5
+            if not trial <= value + ROUNDING * abs(value):
+                break
+            value = trial
+            for f in range(first, size):
+                step[f] *= length
+                w[f] += step[f]
+                gradient[f] += length * product[f]
+            for a in range(n_rows):
+                rows.change[unsigned(a)] *= length
+                rows.score[unsigned(a)] += rows.change[unsigned(a)]
+            along, curved = refresh(
+                loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, model, gradient
+            )
+            if not (hinge and dense):
+                local_gradient(rows, entries, ends, size, gradient)
+        # ---- who else violates
+        outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
+        wanted = max(limits.batch, size // 2)
+        n, worst = _look(loss, matrix, rows, n_rows, features, outside, strength, wanted)
+        base = 0.0 if hinge else outside
+        for f in range(1, size):
+            gradient[f] = features.gradient[members[f]] + base * matrix.total[members[f]]
+        violation = local_violation(w, gradient, strength, bias, bias_strength, size)
+        everything = max(worst, violation)
+        if everything <= limits.tol * strength:
+            status = SOLVED
+        elif stop[0]:
+            status = STOPPED
+        elif late[0]:
+            status = OUT_OF_TIME
+        elif steps < limits.steps:
+            if worst <= limits.tol * strength:
+                n = 0
+            idle = 0 if n > 0 or value < before - ROUNDING * abs(before) else idle + 1
+            if idle < 5:
+                entering = min(n, wanted)
+                accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
+                continue
+            status = STUCK
+        violation = everything
+        break
+    for a in range(n_rows):
+        rows.place[rows.row[a]] = -1
+    for f in range(1, size):
+        features.local[members[f]] = -1
+    return members[:size], w[:size], value, violation, steps, status, entries

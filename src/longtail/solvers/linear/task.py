@@ -1,0 +1,289 @@
+"""What the engine is asked to solve: B linear problems on one X, checked once, read by column.
+
+Problem b minimises over w (its last entry the bias, on a constant feature of value `bias`)
+
+    strength · Ω(w) + Σ_i weight_ib · [ t_ib·ℓ(z_i) + (1 - t_ib)·ℓ(-z_i) ],   z = X w,
+
+with Ω(w) = ½‖w‖² for the l2 penalty and ‖w‖₁ for l1, in which the bias may be left out. In
+liblinear's words strength = 1/C.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail._sparse import as_csr
+from longtail.errors import InputError, ParameterError
+from longtail.parameters import check_count, check_positive
+from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
+from longtail.solvers.linear._matrix_kernels import column_sums
+
+LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+PENALTIES = ("l2", "l1")
+TOLERANCE = {"l2": 1e-4, "l1": 1e-2}
+BLOCK = 32  # problems that look at X together
+BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
+
+
+class Sized(Protocol):
+    """What decides the working memory of a solver."""
+
+    @property
+    def n_points(self) -> int:
+        """Rows of X."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns of X, without the bias."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of problems that are not there yet."""
+
+    n_points: int
+    n_features: int
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """Many problems on one X, as the solvers read them. Made by `make_task`.
+
+    Attributes
+    ----------
+    indptr, indices, data : arrays
+        X by rows.
+    n_features : int
+        Columns of X, without the bias.
+    targets : csc_array of shape (N, B)
+        Targets in (0, 1]; what is not stored is a negative.
+    sample_weight : array of shape (N,) or (N, B), csc_array of shape (N, B), or None
+        Weight of each point, for all problems or for each.
+    start : csc_array of shape (D + 1, B), optional
+        Weights to start from.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[Any]
+    n_features: int
+    targets: sp.csc_array
+    sample_weight: Any
+    start: sp.csc_array | None
+    loss: str
+    penalty: str
+    strength: float
+    bias: float
+    penalize_bias: bool
+    tol: float
+    max_iter: int
+    max_seconds: float | None
+
+    @property
+    def n_points(self) -> int:
+        """Rows of X."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_problems(self) -> int:
+        """Columns of the targets."""
+        return int(self.targets.shape[1])
+
+    @property
+    def loss_code(self) -> int:
+        """The number by which kernels know the loss."""
+        return LOSSES[self.loss]
+
+    @cached_property
+    def fast_data(self) -> NDArray[Any]:
+        """Values of X for sums that need not be exact: single precision where they fit it."""
+        largest = float(np.abs(self.data).max(initial=0.0))
+        return self.data.astype(np.float32 if largest < 1e6 else np.float64, copy=False)
+
+    @cached_property
+    def dense(self) -> NDArray[np.float64]:
+        """X with the constant feature, as a dense array (N, D + 1)."""
+        out = np.full((self.n_points, self.n_features + 1), self.bias)
+        shape = (self.n_points, self.n_features)
+        out[:, :-1] = sp.csr_array((self.data, self.indices, self.indptr), shape=shape).toarray()
+        return out
+
+    @cached_property
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+        """X by columns: indptr, indices, data. O(nnz), once."""
+        shape = (self.n_points, self.n_features)
+        turned = sp.csc_array(sp.csr_array((self.data, self.indices, self.indptr), shape=shape))
+        return (
+            turned.indptr.astype(np.int64),
+            turned.indices.astype(np.int32, copy=False),
+            turned.data,
+        )
+
+    @property
+    def weights_differ(self) -> bool:
+        """Whether the points weigh differently in different problems."""
+        given = self.sample_weight
+        return given is not None and (sp.issparse(given) or given.ndim == 2)
+
+    @cached_property
+    def shared_sums(self) -> tuple[NDArray[np.float64], ...]:
+        """`sums_of` the weights that all problems share."""
+        return self.sums_of(self.weights(0))
+
+    def sums_of(self, weights: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], ...]:
+        """Sum, absolute sum and sum of squares of each column, the rows weighted. O(nnz)."""
+        sums = tuple(np.empty(self.n_features) for _ in range(3))
+        column_sums(*self.columns, np.empty(0) if weights is None else weights, *sums)
+        return sums
+
+    def positives(self, problem: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rows with a target above zero, and the targets."""
+        span = slice(self.targets.indptr[problem], self.targets.indptr[problem + 1])
+        return (
+            self.targets.indices[span].astype(np.int64),
+            self.targets.data[span].astype(np.float64),
+        )
+
+    def weights(self, problem: int) -> NDArray[np.float64] | None:
+        """Weight of every point in this problem; None where all are one."""
+        given = self.sample_weight
+        if given is None:
+            return None
+        if sp.issparse(given):
+            out = np.zeros(self.n_points)
+            span = slice(given.indptr[problem], given.indptr[problem + 1])
+            out[given.indices[span]] = given.data[span]
+            return out
+        column = given if given.ndim == 1 else given[:, problem]
+        return np.ascontiguousarray(column, dtype=np.float64)
+
+    def start_of(self, problem: int) -> NDArray[np.float64] | None:
+        """Dense weights to start from, or None. O(D)."""
+        if self.start is None:
+            return None
+        out = np.zeros(self.n_features + 1)
+        span = slice(self.start.indptr[problem], self.start.indptr[problem + 1])
+        out[self.start.indices[span]] = self.start.data[span]
+        return out
+
+
+def make_task(
+    X: Any,
+    targets: Any,
+    *,
+    loss: str,
+    penalty: str,
+    strength: float,
+    bias: float,
+    sample_weight: Any,
+    penalize_bias: bool,
+    warm_start: Any,
+    tol: float | None,
+    max_iter: int,
+    max_seconds: float | None,
+) -> LinearTask:
+    """Check everything and bring it to the form that the solvers read. O(nnz)."""
+    if loss not in LOSSES:
+        raise ParameterError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}.")
+    if penalty not in PENALTIES:
+        raise ParameterError(f"penalty must be one of {', '.join(PENALTIES)}, not {penalty!r}.")
+    if tol is None:
+        tol = TOLERANCE[penalty]
+    check_positive(strength=strength, tol=tol)
+    if not (math.isfinite(bias) and bias >= 0):
+        raise ParameterError(
+            f"bias must be zero (none) or a positive, finite number, not {bias!r}."
+        )
+    if not penalize_bias and penalty != "l1":
+        raise ParameterError("penalize_bias=False needs penalty='l1'.")
+    check_count(max_iter=max_iter)
+    if max_seconds is not None:
+        check_positive(max_seconds=max_seconds)
+    rows = as_csr(X)
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if rows.shape[1] >= 2**31:
+        raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
+    if not np.isfinite(rows.data).all():
+        raise InputError("X contains NaN or infinity; replace these values before training.")
+    wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
+    wanted.sum_duplicates()
+    wanted.eliminate_zeros()
+    if wanted.shape[0] != rows.shape[0]:
+        raise InputError(
+            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
+        )
+    if not ((wanted.data > 0) & (wanted.data <= 1)).all():
+        raise InputError("Targets must lie between 0 and 1.")
+    start = None
+    if warm_start is not None:
+        start = sp.csc_array(warm_start)
+        shape = (rows.shape[1] + 1, wanted.shape[1])
+        if start.shape != shape:
+            raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
+        if not np.isfinite(start.data).all():
+            raise InputError("warm_start contains NaN or infinity; start without it.")
+    return LinearTask(
+        indptr=rows.indptr.astype(np.int64),
+        indices=rows.indices.astype(np.int32, copy=False),
+        data=rows.data,
+        n_features=int(rows.shape[1]),
+        targets=wanted,
+        sample_weight=_checked_weights(sample_weight, wanted.shape),
+        start=start,
+        loss=loss,
+        penalty=penalty,
+        strength=float(strength),
+        bias=float(bias),
+        penalize_bias=bool(penalize_bias),
+        tol=float(tol),
+        max_iter=int(max_iter),
+        max_seconds=None if max_seconds is None else float(max_seconds),
+    )
+
+
+def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
+    if weights is None:
+        return None
+    if sp.issparse(weights):
+        weights = sp.csc_array(weights, dtype=np.float64, copy=True)
+        weights.sum_duplicates()
+        values = weights.data
+    else:
+        weights = np.asarray(weights, dtype=np.float64)
+        values = weights
+    if weights.shape not in (shape, shape[:1]):
+        raise InputError(
+            f"sample_weight has shape {weights.shape}; it must be {shape[:1]} or {shape}."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise InputError("sample_weight must be finite and not negative.")
+    return weights
+
+
+def bias_alone(task: LinearTask, points: float) -> float:
+    """The best score for negatives of total weight `points`, if there is nothing but the bias."""
+    spring = task.strength / task.bias**2 if task.penalty == "l2" else 0.0
+    push = task.strength / task.bias if task.penalty == "l1" and task.penalize_bias else 0.0
+    if points <= 0:
+        return 0.0
+    if task.loss == "squared_hinge":
+        return min(push - 2.0 * points, 0.0) / (spring + 2.0 * points)
+    if task.penalty == "l1":  # push·|v| + points·log(1 + e^v); without a push, half a positive
+        share = (push or 0.5) / points
+        return math.log(share) - math.log1p(-share) if share < 0.5 else 0.0
+    score = 0.0
+    for _ in range(100):  # Newton on spring·v + points·sigmoid(v) = 0
+        p = 1.0 / (1.0 + math.exp(-score))
+        step = (spring * score + points * p) / (spring + points * p * (1.0 - p))
+        score -= step
+        if abs(step) < 1e-12:
+            break
+    return score

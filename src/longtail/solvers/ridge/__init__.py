@@ -1,0 +1,1 @@
+"""Least squares with an l2 penalty, for many targets at once."""

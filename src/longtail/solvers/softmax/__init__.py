@@ -1,0 +1,1 @@
+"""One softmax over many classes."""
