@@ -14,7 +14,7 @@ PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tai
 .PHONY: demo test coverage test-oldest test-wheel lint docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
-	bench-kept-weights
+	bench-kept-weights bench-same-models
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -86,6 +86,9 @@ bench-estimates: $(TEST)
 
 bench-kept-weights: $(TEST)
 	$(BIN)/python benchmarks/bench_kept_weights.py $(ARGS)
+
+bench-same-models: $(TEST)
+	$(BIN)/python benchmarks/bench_same_models.py $(ARGS)
 
 # The commands of these pages as a new user runs them, each task in a fresh environment that has the
 # wheel alone; what they print is put into the pages.
