@@ -172,4 +172,4 @@ def _spelled(value: Any) -> str:
         return ", ".join([*map(_spelled, value[:SHOWN]), *more]) or "none"
     if value is None:
         return "none"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
