@@ -203,15 +203,18 @@ def case(plot: Path | None) -> None:
     at = int(np.argmax(np.where(odd & right, truth.sum(axis=1), -1)))
     why = model.explain(test.X[[at]])
     print(f"\n  test point {at}\n{why}\n")
-    for label, chance in zip(why.labels, why.marginals, strict=True):
-        print(f"  {label}: {chance:.2f}")
-    print(why.correlation_table())
     if plot is not None:
         from longtail.report import components_figure, save_figure
 
+        labels = why.table("labels")["label"].to_list()
+        shares = why.table("components").pivot(on="label", index=["component", "weight"])
+        correlations = np.eye(len(labels))
+        for one, other, value in why.table("correlations").iter_rows():
+            i, j = labels.index(one), labels.index(other)
+            correlations[i, j] = correlations[j, i] = value
         figure = components_figure(
-            why.component_weights, why.probabilities, why.labels, correlations=why.correlations,
-            title=f"Scene, test point {at}",
+            shares["weight"], shares.select(map(str, labels)).to_numpy(), labels,
+            correlations=correlations, title=f"Scene, test point {at}",
         )  # fmt: skip
         save_figure(figure, plot)
 

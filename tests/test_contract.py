@@ -355,8 +355,14 @@ class TestContract:
         assert why.score == pytest.approx(why.bias + why.table()["contribution"].sum())
         parts = why.table()["value"] * why.table()["weight"]
         assert parts.to_list() == pytest.approx(why.table()["contribution"].to_list())
-        assert set(why.features) <= set(names)
+        assert set(why.table()["feature"]) <= set(names)
         assert "sea" in str(why)
+        for name, table in why.details.items():
+            assert why.table(name) is table
+            assert name in str(why)
+        with pytest.raises(InputError, match="no table 'moon'"):
+            why.table("moon")
+        assert (set(why.summary), set(why.details)) == added_to_explanations(classifier.method)
         with pytest.raises(InputError, match="knows no label 'moon'"):
             classifier.explain(X[0], "moon")
         best, _ = ranked(classifier.predict_topk(X[:1], 1), 1)
@@ -621,6 +627,16 @@ class TestContract:
             classifier.predict(small[0])
         with pytest.raises(NotFittedError):
             classifier.save("nowhere")
+
+
+def added_to_explanations(method):
+    """What the page on classifiers says a method adds: names in `summary` and of tables."""
+    page = (ROOT / "docs" / "classifiers.md").read_text()
+    for line in page.splitlines():
+        cells = line.split("|")
+        if len(cells) == 5 and f"`{method}`" in cells[1]:
+            return tuple(set(re.findall(r'"([a-z -]+)"', cell)) for cell in cells[2:4])
+    return set(), set()
 
 
 def test_the_pages_name_the_methods_that_explain_other_scores():

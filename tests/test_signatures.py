@@ -18,7 +18,6 @@ from longtail.choosing import Limits
 from longtail.cli._docstrings import parameter_docs
 from longtail.data import make_longtail, make_mixture, train_test_split
 from longtail.errors import ParameterError
-from longtail.explanation import Explanation
 from longtail.methods.codes import RobustBloom
 from longtail.methods.registry import methods
 from tests.conftest import ROOT
@@ -155,24 +154,6 @@ def test_what_was_learned_is_named_after_the_parameter():
             given = {parameter, f"{parameter}s"} & set(method.parameters)
             assert not found or given, (name, found)
     assert seen >= {"C_", "Cs_", "strength_"}
-
-
-def explanations(of=Explanation):
-    for kind in of.__subclasses__():
-        yield kind
-        yield from explanations(kind)
-
-
-def test_tables_of_explanations_are_called_tables_and_listed():
-    assert all(method.estimator for method in methods().values())  # has all classes imported
-    listed = set(re.findall(r"`(\w+)\(\)`", (ROOT / "docs" / "classifiers.md").read_text()))
-    seen = set()
-    for kind in [Explanation, *explanations()]:
-        for name, what in vars(kind).items():
-            if inspect.isfunction(what) and what.__annotations__.get("return") == "pl.DataFrame":
-                assert re.fullmatch(r"([a-z]+_)?table", name), (kind, name)
-                seen.add(name)
-    assert {"table", "path_table", "word_table"} <= seen <= listed
 
 
 def public_names():

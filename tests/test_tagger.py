@@ -110,7 +110,7 @@ def test_feature_names(tmp_path):
     tagger.save(tmp_path / "model")
     for each in (tagger, longtail.load(tmp_path / "model")):
         reason = each.explain(X[[0]], "sea")
-        assert set(reason.features.tolist()) <= {"sand", "castle"}
+        assert set(reason.parts["feature"]) <= {"sand", "castle"}
     assert not hasattr(tagger.fit(X, LABELS), "feature_names_")
     with pytest.raises(InputError, match="2 feature names for 3 features"):
         Tagger().fit(X, LABELS, feature_names=["sand", "snow"])

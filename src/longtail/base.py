@@ -384,6 +384,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")
 
+    def _name_of(self, column: int) -> Any:
+        """The name of a label, as Python has it."""
+        return self.classes_[column : column + 1].tolist()[0]
+
     def _best_column(self, row: sp.csr_array) -> int:
         """The label that scores highest for one point."""
         best = int(ranked(self._topk(row, 1), 1)[0][0, 0])

@@ -304,7 +304,7 @@ class TestMethods:
             assert tagger.classifier.get_params() == tagger.classifier_.get_params()
             assert tagger.features.get_params() == tagger.features_.get_params()
             label = load(files / "features").label_sets()[0][0]
-            assert tagger.explain(load(files / "features").X[[0]], label).features[0]
+            assert tagger.explain(load(files / "features").X[[0]], label).parts["feature"][0]
         assert call(*words).code == 0  # and replaced by the next
         shutil.rmtree(tmp_path / "kept" / "br")
         (tmp_path / "kept" / "br").mkdir()

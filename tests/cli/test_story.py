@@ -168,7 +168,7 @@ class TestFeatures:
         assert tagger.features_.damping == "sqrt"
         label = train.label_sets()[0][0]
         reason = tagger.explain(train.X[[0]], label)
-        assert set(reason.features.tolist()) <= set(train.feature_names.tolist())
+        assert set(reason.parts["feature"]) <= set(train.feature_names.tolist())
 
     def test_a_folder_means_its_test_part(self, call, files, matrix_model):
         by_folder = call("predict", matrix_model, files / "features")

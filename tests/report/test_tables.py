@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from rich.console import Console
@@ -86,8 +87,8 @@ def test_graph_of_nothing():
 
 
 def test_predictions_with_verdicts_and_reasons():
-    one = np.array([0.5])
-    why = Explanation("[b]sea", 0.1, -0.4, np.array(["[i]sand"]), one, one, one)
+    parts = pl.DataFrame({"feature": ["[i]sand"], "contribution": [0.5]})
+    why = Explanation("[b]sea", 0.1, -0.4, parts)
     table = report.predictions_table(
         [("[b]sea", 0.1), ("sun\x07", -0.25)], true=["[b]sea"], reasons=[why], title="[u]title"
     )

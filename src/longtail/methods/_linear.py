@@ -206,19 +206,8 @@ class LinearOneVsRest(ExtremeClassifier):
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         weights = self.weights_[:, [column]].toarray().ravel().astype(np.float64)
-        values = x.data.astype(np.float64)
-        ours = weights[x.indices]
-        parts = values * ours
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
-        return Explanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=float(parts.sum() + weights[-1]),
-            bias=float(weights[-1]),
-            features=names[x.indices[order]],
-            values=values[order],
-            weights=ours[order],
-            contributions=parts[order],
+        return Explanation.by_features(
+            self._name_of(column), x, weights[x.indices], names, n, bias=weights[-1]
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import from_ranked, ranked, stacked
 from longtail.errors import ModelError, ParameterError
+from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
-from longtail.methods._vote_explanation import VoteExplanation
 from longtail.parameters import check_count, check_seed, is_count, is_number
 from longtail.runtime.executor import in_blocks
 from longtail.search.vote_choice import VotingChoice
@@ -110,32 +111,28 @@ class VotingClassifier(ProbabilityClassifier):
 
         return self._stacked(X, lambda x: self._voted(x, likely))
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> VoteExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """Who voted: neighbours decide as a whole, so there are no parts, and all is bias."""
         voters = self._voters()
         found = self._neighbours_of(x, min(self.n_neighbors_, voters.shape[0]))
         shares, scores = scored_votes(voters, found)
         there = found.indices[0] >= 0
         nearest = found.indices[0][there][:n]
         sets, score = voters[nearest], float(scores[0, column])
-        return VoteExplanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=score,
-            bias=score,
-            features=names[:0],
-            values=np.empty(0),
-            weights=np.empty(0),
-            contributions=np.empty(0),
-            share=float(shares[0, column]),
-            voters=nearest,
-            distances=found.distances[0][there][:n],
-            votes=np.asarray(sets[:, [column]].toarray(), dtype=np.float64).ravel(),
-            voter_labels=[
-                tuple(self.classes_[sets.indices[first:last]].tolist())
-                for first, last in zip(sets.indptr[:-1], sets.indptr[1:], strict=True)
-            ],
-            n_voters=int(there.sum()),
+        table = pl.DataFrame(
+            {
+                "neighbour": nearest,
+                "distance": found.distances[0][there][:n],
+                "vote": np.asarray(sets[:, [column]].toarray(), dtype=np.float64).ravel(),
+                "labels": [
+                    as_column(self.classes_[sets.indices[first:last]])
+                    for first, last in pairwise(sets.indptr)
+                ],
+            }
+        )
+        summary = {"neighbours": int(there.sum()), "share": float(shares[0, column])}
+        return Explanation(
+            self._name_of(column), score, score, summary=summary, details={"votes": table}
         )
 
     def _check_state(self) -> None:

@@ -243,16 +243,14 @@ def explanation_text(explanation: Explanation) -> Text:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> one = np.array([0.5])
-    >>> explanation_text(Explanation("sea", 0.1, -0.4, np.array(["sand"]), one, one, one)).plain
+    >>> import polars as pl
+    >>> parts = pl.DataFrame({"feature": ["sand"], "contribution": [0.5]})
+    >>> explanation_text(Explanation("sea", 0.1, -0.4, parts)).plain
     'sand +0.50, bias -0.40'
     """
     parts = [
         f"{printable(feature, 30)} {part:+.2f}"
-        for feature, part in zip(
-            explanation.features.tolist(), explanation.contributions.tolist(), strict=True
-        )
+        for feature, part in explanation.parts.select("feature", "contribution").iter_rows()
     ]
     return Text(", ".join([*parts, f"bias {explanation.bias:+.2f}"]), style="dim")
 

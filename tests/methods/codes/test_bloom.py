@@ -96,26 +96,27 @@ def test_explains_the_vote(fitted, data):
     row = int(np.flatnonzero(np.diff(Y.indptr) == 2)[0])
     label = int(Y[[row]].indices[0])
     why = fitted.explain(X[[row]], label, n=50)
-    assert why.bits.tolist() == fitted.code_[[label]].indices.tolist()
-    assert (why.posteriors > 0.5).all()
-    assert set(why.cluster) == set(np.flatnonzero(fitted.clusters_ == fitted.clusters_[label]))
-    assert why.runner_up is None or not set(why.runner_up) & set(why.cluster)
+    assert why.table("bits")["bit"].to_list() == fitted.code_[[label]].indices.tolist()
+    assert (why.table("bits")["posterior"] > 0.5).all()
+    clusters = dict(why.table("clusters").iter_rows())
+    assert clusters["first"] == np.flatnonzero(fitted.clusters_ == fitted.clusters_[label]).tolist()
+    assert not set(clusters.get("runner-up", ())) & set(clusters["first"])
     assert why.score == pytest.approx(fitted.predict_topk(X[[row]], 36).toarray()[0, label])
-    assert why.bias + why.contributions.sum() == pytest.approx(why.score)
-    assert why.bit_table()["on"].all()
-    assert "cluster:" in str(why)
-    assert "bits: bit" in str(why)
+    assert why.bias + why.parts["contribution"].sum() == pytest.approx(why.score)
+    assert why.table("bits")["on"].all()
+    assert "clusters:" in str(why)
+    assert "bits:" in str(why)
 
 
 def test_the_contributions_are_derivatives_times_values(fitted, data):
     X, Y = data
     x, label = X[[3]], int(Y[[3]].indices[0])
     why = fitted.explain(x, label, n=50)
-    feature = int(why.features[0])
+    feature = why.parts["feature"][0]
     moved = x.toarray()
     moved[0, feature] += 1e-5
     change = fitted.explain(sp.csr_array(moved), label).score - why.score
-    assert change / 1e-5 == pytest.approx(why.weights[0], rel=1e-3)
+    assert change / 1e-5 == pytest.approx(why.parts["weight"][0], rel=1e-3)
 
 
 def test_labels_never_seen_are_never_predicted(data):

@@ -298,7 +298,7 @@ def test_explains_the_correlation():
     for row, label in ((0, 3), (5, 17)):
         why = model.explain(X[[row]], label, n=40)
         assert why.score == pytest.approx(scores[row, label], abs=1e-5)
-        assert why.bias + why.contributions.sum() == pytest.approx(why.score)
+        assert why.bias + why.parts["contribution"].sum() == pytest.approx(why.score)
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)

@@ -149,7 +149,7 @@ def test_explanations_add_up_to_the_score():
     for row, label in ((0, 2), (7, 11)):
         why = model.explain(X[[row]], label, n=30)
         assert why.score == pytest.approx(scores[row, label], abs=1e-6)
-        assert why.bias + why.contributions.sum() == pytest.approx(why.score)
+        assert why.bias + why.parts["contribution"].sum() == pytest.approx(why.score)
 
 
 def test_blocks_and_threads_do_not_change_predictions(monkeypatch):

@@ -88,8 +88,9 @@ def test_explanations_say_which_sets_compete(fitted):
         for label in (0, 1):
             why = model.explain(X[i], label)
             assert (why.score > 0) == predicted[i, label]
-            assert why.score == why.bias == pytest.approx(np.log(np.divide(*why.probabilities)))
-            assert len(why.features) == 0
+            ours, theirs = why.table("sets")["probability"]
+            assert why.score == why.bias == pytest.approx(np.log(ours / theirs))
+            assert len(why.parts) == 0
 
 
 def test_saved_and_read_without_lightgbm(fitted, tmp_path, monkeypatch):

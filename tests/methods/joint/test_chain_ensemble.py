@@ -151,7 +151,9 @@ def test_explanations_are_the_mean_over_the_chains(fitted):
     for row in range(5):
         why = model.explain(X[row], 2, n=5)
         assert why.score == pytest.approx(scores[:, row, 2].mean(), abs=1e-5)
-        total = why.constant + why.contributions.sum() + why.label_contributions.sum()
+        others = why.table("labels")["contribution"].sum()
+        assert why.bias == pytest.approx(why.summary["constant"] + others)
+        total = why.bias + why.parts["contribution"].sum()
         assert total == pytest.approx(why.score)
 
 

@@ -391,11 +391,13 @@ def test_explanations_add_up_to_the_score():
     row = int(np.flatnonzero(sets[:, :4].sum(axis=1) >= 2)[0])
     why = model.explain(X[row], "e", n=5)
     assert why.score == pytest.approx(scores[row, 4], abs=1e-5)
-    total = why.constant + why.contributions.sum() + why.label_contributions.sum()
+    others = why.table("labels")["contribution"].sum()
+    assert why.bias == pytest.approx(why.summary["constant"] + others)
+    total = why.bias + why.parts["contribution"].sum()
     assert total == pytest.approx(why.score)
-    assert set(why.labels) <= {"abcde"[j] for j in np.flatnonzero(sets[row, :4])}
-    assert why.label_table().columns == ["label", "contribution"]
-    assert "labels: " in str(why)
+    assert set(why.table("labels")["label"]) <= {"abcde"[j] for j in np.flatnonzero(sets[row, :4])}
+    assert why.table("labels").columns == ["label", "contribution"]
+    assert "labels:" in str(why)
 
 
 @pytest.mark.parametrize("kind", [ClassifierChain, ProbabilisticClassifierChain])

@@ -207,7 +207,9 @@ def test_explanations_add_up_to_the_log_odds_given_the_predicted_labels():
         why = model.explain(X[row], 3, n=5)
         wanted = X[row] @ weights[:-1, 3] + weights[-1, 3] + sets[row] @ between[:, 3]
         assert why.score == pytest.approx(wanted, abs=1e-5)
-        total = why.constant + why.contributions.sum() + why.label_contributions.sum()
+        others = why.table("labels")["contribution"].sum()
+        assert why.bias == pytest.approx(why.summary["constant"] + others)
+        total = why.bias + why.parts["contribution"].sum()
         assert total == pytest.approx(why.score)
 
 

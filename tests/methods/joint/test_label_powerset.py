@@ -73,9 +73,9 @@ class TestSets:
         assert (np.diff(top.indptr) == 2).all()
         assert np.isfinite(top.data).all()
         why = model.explain(X[0], 0)
-        assert why.without_label is None
+        assert why.table("sets")["set"].to_list() == [[0], None]
         assert why.score == why.bias == 40.0
-        assert model.explain(X[0], 1).with_label is None
+        assert model.explain(X[0], 1).table("sets")["set"].to_list() == [None, [0]]
 
 
 class TestModel:
@@ -193,14 +193,15 @@ class TestExplanation:
         holds = model.sets_.toarray() > 0
         for label in range(4):
             why = model.explain(X[7], label, n=100)
-            assert why.score == pytest.approx(why.bias + why.contributions.sum())
+            assert why.score == pytest.approx(why.bias + why.parts["contribution"].sum())
+            sets = why.table("sets")
             best = [np.where(holds[:, label] == side, p[7], -1).argmax() for side in (True, False)]
             assert why.score == pytest.approx(np.log(p[7, best[0]] / p[7, best[1]]), abs=1e-6)
-            assert np.allclose(why.probabilities, p[7, best], atol=1e-6)
-            assert why.with_label == tuple(np.flatnonzero(holds[best[0]]))
-            assert label not in why.without_label
-            assert "with it: {" in str(why)
-            assert why.set_table().height == 2
+            assert np.allclose(sets["probability"], p[7, best], atol=1e-6)
+            assert sets["set"][0].to_list() == np.flatnonzero(holds[best[0]]).tolist()
+            assert label not in sets["set"][1]
+            assert "with it" in str(why)
+            assert sets.height == 2
 
     def test_the_sign_says_whether_the_label_is_predicted(self, fitted):
         X, _, model = fitted

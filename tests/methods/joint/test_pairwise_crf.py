@@ -254,7 +254,7 @@ class TestPrediction:
         X, model, sets, p = fitted
         for label in range(4):
             why = model.explain(X[3], label, n=100)
-            assert why.score == pytest.approx(why.bias + why.contributions.sum())
+            assert why.score == pytest.approx(why.bias + why.parts["contribution"].sum())
             sides = [np.where(sets[:, label] == side, p[3], -1).max() for side in (1, 0)]
             assert why.score == pytest.approx(np.log(sides[0] / sides[1]), abs=1e-5)
 

@@ -59,9 +59,9 @@ def test_explanation_is_the_largest_parts_of_the_score(estimator, data):
     parts = X[4] * w[:-1]
     order = np.argsort(-np.abs(parts))
     why = model.explain(X[4], 1, n=3)
-    assert why.features.tolist() == order[:3].tolist()
-    assert why.contributions == pytest.approx(parts[order[:3]])
-    assert why.values == pytest.approx(X[4][order[:3]])
-    assert why.weights == pytest.approx(w[order[:3]])
+    assert why.parts["feature"].to_list() == order[:3].tolist()
+    assert why.parts["contribution"].to_numpy() == pytest.approx(parts[order[:3]])
+    assert why.parts["value"].to_numpy() == pytest.approx(X[4][order[:3]])
+    assert why.parts["weight"].to_numpy() == pytest.approx(w[order[:3]])
     assert why.bias == pytest.approx(w[-1])
     assert why.score == pytest.approx(parts.sum() + w[-1])

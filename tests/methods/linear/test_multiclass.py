@@ -223,7 +223,7 @@ class TestEachModel:
         model = method().fit(X, y)
         why = model.explain(X[[3]], 2, n=50)
         assert why.score == pytest.approx(scores_of(model, X)[3, 2])
-        assert why.score == pytest.approx(why.bias + why.contributions.sum())
+        assert why.score == pytest.approx(why.bias + why.parts["contribution"].sum())
 
     def test_duels_are_explained(self, texts):
         X, y = texts
@@ -234,10 +234,14 @@ class TestEachModel:
         signs = np.array([1 if b == 3 else -1 if a == 3 else 0 for a, b in pairs])
         why = model.explain(X[[3]], 3, n=50)
         assert why.score == pytest.approx(decisions @ signs, abs=1e-5)
-        assert why.score == pytest.approx(why.bias + why.contributions.sum())
-        assert why.votes == (decisions * signs > 0).sum() == int(scores_of(model, X)[3, 3] + 0.4)
-        assert why.n_duels == 4
-        assert "4 duels" in str(why)
+        assert why.score == pytest.approx(why.bias + why.parts["contribution"].sum())
+        assert (
+            why.summary["won"]
+            == (decisions * signs > 0).sum()
+            == int(scores_of(model, X)[3, 3] + 0.4)
+        )
+        assert why.summary["duels"] == 4
+        assert "duels 4" in str(why)
 
     @LIMITED
     def test_limits_on_sweeps_are_told(self, texts, method):

@@ -99,8 +99,8 @@ def test_reasons_are_few_and_add_up(data):
     scores = model.predict_topk(row, 40).toarray().ravel()
     label = int(np.argmax(scores))
     why = model.explain(row, model.classes_[label], n=row.nnz)
-    assert why.contributions.sum() + why.bias == pytest.approx(scores[label], abs=1e-5)
-    assert len(why.features) < row.nnz
+    assert why.parts["contribution"].sum() + why.bias == pytest.approx(scores[label], abs=1e-5)
+    assert len(why.parts) < row.nnz
 
 
 def test_no_warning_on_ordinary_data(data):

@@ -66,6 +66,6 @@ def test_explanation_adds_up_and_names_the_features(data_folder):
     why = model.explain(
         row, train.classes[best], n=row.nnz, feature_names=train.feature_names.tolist()
     )
-    assert why.contributions.sum() + why.bias == pytest.approx(why.score, abs=1e-5)
+    assert why.parts["contribution"].sum() + why.bias == pytest.approx(why.score, abs=1e-5)
     assert why.score == pytest.approx(scores[best], abs=1e-5)
-    assert set(why.features) <= set(train.feature_names[row.indices])
+    assert set(why.parts["feature"]) <= set(train.feature_names[row.indices])

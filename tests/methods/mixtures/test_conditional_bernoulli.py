@@ -46,8 +46,8 @@ def test_labels_that_exclude_each_other(model, data):
     alone = BinaryRelevance().fit(X, Y).predict(X)
     assert (alone[:, :3].sum(axis=1) == 1).mean() < 0.5
     why = model.explain(X[0])
-    i, j = why.labels.index(0), why.labels.index(1)
-    assert -0.7 < why.correlations[i, j] < -0.3  # a half, if all three are as likely
+    pairs = {(a, b): value for a, b, value in why.table("correlations").iter_rows()}
+    assert -0.7 < pairs[0, 1] < -0.3  # a half, if all three are as likely
 
 
 def test_one_component_is_binary_relevance(data):
@@ -162,7 +162,7 @@ class TestOddData:
             model = ConditionalBernoulliMixture(n_components=2).fit(X, Y)
         assert not model.predict(X).any()
         assert model.predict_topk(X, 2).nnz == 0
-        assert model.explain(X[0]).sets[0][0] == ()
+        assert model.explain(X[0]).table("sets")["set"][0].to_list() == []
 
     def test_more_components_than_label_sets_or_points(self):
         X, Y = np.eye(4), np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
@@ -267,11 +267,16 @@ def test_explanation(model, data):
     weights, odds = model._point_mixtures(model._checked(X[[3]], reset=False))
     score = float(np.exp(weights[0]) @ odds[0, :, 3])
     assert why.score == pytest.approx(score)
-    assert why.bias + why.contributions.sum() == pytest.approx(score)
-    assert (np.diff(why.component_weights) <= 0).all()
-    assert why.component_table().columns == ["component", "weight", "label", "probability"]
-    assert len(why.correlation_table()) == len(why.labels) * (len(why.labels) - 1) // 2
-    assert "set {" in str(why)
+    assert why.bias + why.parts["contribution"].sum() == pytest.approx(score)
+    components, labels = why.table("components"), why.table("labels")
+    assert (np.diff(components["weight"]) <= 0).all()
+    assert components.columns == ["component", "weight", "label", "probability"]
+    assert len(why.table("correlations")) == len(labels) * (len(labels) - 1) // 2
+    chances = model.predict_proba(X[[3]])[0, labels["label"].to_numpy()]
+    assert labels["probability"].to_numpy() == pytest.approx(chances)
+    sets, probabilities = zip(*model.predict_sets(X[[3]], 3)[0], strict=True)
+    assert [tuple(members) for members in why.table("sets")["set"]] == list(sets)
+    assert why.table("sets")["probability"].to_list() == pytest.approx(list(probabilities))
     assert model.explain(X[3]).label in model.classes_
 
 

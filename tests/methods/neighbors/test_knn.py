@@ -73,7 +73,7 @@ def test_the_nearest_voter_breaks_ties():
 def test_more_neighbours_than_points():
     model = KNN(n_neighbors=10).fit([[0.0], [1.0]], [["a"], ["a", "b"]])
     assert model.predict([[9.0]]) == [("a", "b")]
-    assert model.explain([9.0], "b").n_voters == 2
+    assert model.explain([9.0], "b").summary["neighbours"] == 2
 
 
 def test_one_point():
@@ -119,7 +119,8 @@ def test_save_and_load(data, tmp_path):
     model.save(tmp_path / "model")
     loaded = longtail.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_topk(data.X, 5).data, model.predict_topk(data.X, 5).data)
-    assert loaded.explain(data.X[[0]], loaded.classes_[0]).n_voters == model.n_neighbors_
+    why = loaded.explain(data.X[[0]], loaded.classes_[0])
+    assert why.summary["neighbours"] == model.n_neighbors_
 
 
 def test_refitted_models_search_their_new_points():
@@ -132,14 +133,14 @@ def test_explanation_names_the_voters():
     X = np.array([[0.0], [1.0], [4.0]])
     model = KNN(n_neighbors=2).fit(X, [["sea", "sun"], ["sea"], ["snow"]])
     why = model.explain([0.4], "sun")
-    assert why.voters.tolist() == [0, 1]
-    assert np.allclose(why.distances, [0.4, 0.6])
-    assert why.votes.tolist() == [1.0, 0.0]
-    assert why.voter_labels == [("sea", "sun"), ("sea",)]
-    assert (why.share, why.n_voters) == (0.5, 2)
-    assert why.vote_table()["labels"].to_list() == ["sea, sun", "sea"]
-    assert "sun: 0.500 of the votes of 2 neighbours" in str(why)
-    assert model.explain([0.4], "sea", n=1).voters.tolist() == [0]
+    votes = why.table("votes")
+    assert votes["neighbour"].to_list() == [0, 1]
+    assert np.allclose(votes["distance"], [0.4, 0.6])
+    assert votes["vote"].to_list() == [1.0, 0.0]
+    assert votes["labels"].to_list() == [["sea", "sun"], ["sea"]]
+    assert why.summary == {"neighbours": 2, "share": 0.5}
+    assert "neighbours 2, share 0.5\n" in str(why)
+    assert model.explain([0.4], "sea", n=1).table("votes")["neighbour"].to_list() == [0]
     assert model.explain([0.4], "snow").score == 0.0
 
 

@@ -123,9 +123,10 @@ def test_explanation_names_the_voters(small):
     X, Y, queries = small
     model = LMKNN(n_neighbors=4, max_iter=5).fit(X, Y)
     why = model.explain(queries[0], 1)
-    assert len(why.voters) == 4
-    assert (np.diff(why.distances) >= 0).all()
-    assert why.share == Y[why.voters, 1].mean()
+    votes = why.table("votes")
+    assert len(votes) == 4
+    assert (np.diff(votes["distance"]) >= 0).all()
+    assert why.summary["share"] == Y[votes["neighbour"].to_numpy(), 1].mean()
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_label_nobody_near_has_can_be_predicted():
     model = MLKNN(n_neighbors=2).fit(X, sp.csr_array(Y))
     assert model.odds_[0, 0] > 0 > model.odds_[0, 1]
     query = [[0.65]]  # its neighbours are the two others
-    assert model.explain(query, 0).n_votes == 0
+    assert model.explain(query, 0).summary["votes"] == 0
     assert model.predict(query).toarray().tolist() == [[1, 0]]
     assert ranked(model.predict_topk(query, 1), 1)[0].tolist() == [[0]]
     assert model.predict_topk(query, 2)[0, 0] == model.odds_[0, 0]
@@ -154,10 +154,10 @@ def test_explanation_adds_up(small):
     X, Y, queries = small
     model = MLKNN(n_neighbors=5).fit(X, Y)
     why = model.explain(queries[0], 6)
-    assert why.score == why.bias == pytest.approx(why.prior + why.evidence)
+    assert why.score == why.bias == pytest.approx(why.summary["prior"] + why.summary["evidence"])
     assert why.score == pytest.approx(model.predict_topk(queries[:1], 8)[0, 6])
-    assert why.n_votes == why.votes.sum()
-    assert "log-odds" in str(why)
+    assert why.summary["votes"] == why.table("votes")["vote"].sum()
+    assert "prior" in str(why)
 
 
 def test_threads_do_not_matter():

@@ -137,7 +137,7 @@ class TestTraining:
             warnings.simplefilter("error")
             model = PairRanker().fit([[1, 0], [0, 1]], ["a", "a"])
         assert model.predict([[0, 5], [0, 0]]).tolist() == ["a", "a"]
-        assert "only class" in str(model.explain([[1, 0]]))
+        assert "runner-up none" in str(model.explain([[1, 0]]))
 
     def test_two_documents(self):
         model = PairRanker().fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a", "a", "b"])
@@ -348,28 +348,36 @@ class TestExplanation:
             why = fitted.explain(X[[row]], n=60)
             labels, scores = ranked(fitted.predict_topk(X[[row]], 2), 2)
             assert why.label == fitted.classes_[labels[0, 0]]
-            assert why.runner_up == fitted.classes_[labels[0, 1]]
+            assert why.summary["runner-up"] == fitted.classes_[labels[0, 1]]
             assert why.score == pytest.approx(scores[0, 0])
-            assert why.runner_up_score == pytest.approx(scores[0, 1])
-            assert why.parts.sum(axis=1) == pytest.approx(scores[0])
-            table = why.similarity_table()
+            assert why.summary["its score"] == pytest.approx(scores[0, 1])
+            table = why.table("similarities")
+            assert table["contribution to runner-up"].sum() == pytest.approx(scores[0, 1])
             assert table["similarity"].to_list() == list(FEATURES)
             assert table["difference"].sum() == pytest.approx(scores[0, 0] - scores[0, 1])
             assert table["contribution"].sum() == pytest.approx(why.score)
-            assert why.bias + why.contributions.sum() == pytest.approx(why.score)
-            assert why.values * why.weights == pytest.approx(why.contributions)
-            assert why.raw == pytest.approx(why.normalised * fitted.range_ + fitted.lowest_)
+            assert why.bias + why.parts["contribution"].sum() == pytest.approx(why.score)
+            parts = why.parts["value"] * why.parts["weight"]
+            assert parts.to_list() == pytest.approx(why.parts["contribution"].to_list())
+            for raw, normalised in (
+                ("raw", "normalised"), ("raw of runner-up", "normalised of runner-up"),
+            ):  # fmt: skip
+                scaled = table[normalised].to_numpy() * fitted.range_ + fitted.lowest_
+                assert table[raw].to_numpy() == pytest.approx(scaled)
 
     def test_words_are_shared_words(self, one_each, fitted):
         X, y = one_each
         names = [f"word {t}" for t in range(60)]
         why = fitted.explain(X[[0]], "class 0", n=60, feature_names=names)
         ours = np.unique(X[y == "class 0"].indices)
-        theirs = np.unique(X[y == why.runner_up].indices)
+        theirs = np.unique(X[y == why.summary["runner-up"]].indices)
         shared = set(X[[0]].indices) & (set(ours) | set(theirs))
-        assert set(why.features) == {names[t] for t in shared}
-        assert why.word_table().columns == [*why.table().columns, "to the runner-up"]
-        assert len(fitted.explain(X[[0]], n=2).features) == 2
+        words = why.table("words")
+        assert set(words["feature"]) == {names[t] for t in shared}
+        assert words.columns == ["feature", "contribution", "to the runner-up"]
+        both = words.filter(words["contribution"] != 0).select("feature", "contribution")
+        assert both.equals(why.parts.select("feature", "contribution"))
+        assert len(fitted.explain(X[[0]], n=2).parts) == 2
 
     def test_word_parts_add_up_to_the_first_eight_features(self, one_each, fitted):
         X, _ = one_each
@@ -383,15 +391,16 @@ class TestExplanation:
         X, _ = one_each
         text = str(fitted.explain(X[[0]], feature_names=[f"word {t}" for t in range(60)]))
         lines = text.splitlines()
-        assert re.match(r"class \d: [+-][\d.]+, \+[\d.]+ against class \d", lines[0])
-        assert any(name in lines[1] for name in FEATURES)
-        assert "word " in lines[2]
+        assert re.match(r"class \d: [+-][\d.]+ = bias [+-][\d.]+, word \d+ [+-]", lines[0])
+        assert re.match(r"runner-up class \d, its score [\d.-]+, lead [\d.]+", lines[1])
+        assert all(name in text for name in FEATURES)
+        assert "to the runner-up" in text
 
     def test_a_class_that_shares_nothing(self, fitted):
         why = fitted.explain(np.zeros((1, 60)), "class 3")
-        assert why.runner_up == "class 0"
-        assert len(why.features) == 0
-        assert "none" in str(why)
+        assert why.summary["runner-up"] == "class 0"
+        assert len(why.parts) == 0
+        assert "words: none" in str(why)
 
 
 class TestStorage:

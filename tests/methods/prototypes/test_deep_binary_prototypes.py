@@ -120,19 +120,20 @@ def test_explains_by_prototypes_and_points(data, fitted):
     column = int(data.Y[[0]].indices[0])
     why = fitted.explain(data.X[[0]], column)
     found = fitted._neighbours_of(data.X[[0]], fitted.n_neighbors_)
-    assert why.voters.tolist() == found.indices[0][:10].tolist()
-    assert why.distances.tolist() == found.distances[0][:10].tolist()
-    assert why.share == pytest.approx(
+    votes = why.table("votes")
+    assert votes["prototype"].to_list() == found.indices[0][:10].tolist()
+    assert votes["bits apart"].to_list() == found.distances[0][:10].tolist()
+    assert why.summary["share"] == pytest.approx(
         fitted.prototype_labels_[found.indices[0]].toarray()[:, column].mean()
     )
-    labels = why.voter_labels[0]
-    assert set(labels) == set(fitted.prototype_labels_[[why.voters[0]]].indices.tolist())
-    assert (np.diff(why.voter_shares[0]) <= 0).all()
-    for rows in why.closest_points:
+    first = fitted.prototype_labels_[[votes["prototype"][0]]]
+    shares = dict(zip(votes["labels"][0], votes["shares"][0], strict=True))
+    assert shares == dict(zip(first.indices.tolist(), first.data.tolist(), strict=True))
+    assert (np.diff(votes["shares"][0]) <= 0).all()
+    for rows in votes["closest points"]:
         assert set(rows) <= set(range(300))
-    assert why.vote_table().height == len(why.voters)
-    assert f"of {fitted.encoder_.n_bits} bits apart" in str(why)
-    assert "such as" in str(why)
+    assert f"bits {fitted.encoder_.n_bits}" in str(why)
+    assert "closest points" in str(why)
 
 
 def test_size_report_counts_everything(data, fitted):

@@ -371,21 +371,23 @@ class TestScores:
         Y = sp.csr_array(np.array([[1, 0, 0], [0, 0, 1]]))
         top = LogTree().fit(np.eye(2), Y).predict_topk(np.eye(2), 3)
         assert set(top.indices.tolist()) == {0, 2}
-        assert math.isinf(LogTree().fit(np.eye(2), Y).explain([1.0, 0.0], 1).log_share)
+        assert math.isinf(LogTree().fit(np.eye(2), Y).explain([1.0, 0.0], 1).summary["log share"])
 
     def test_explanation_follows_the_path(self):
         X, y = blobs(12, 10)
         tree = LogTree().fit(X, y)
         why = tree.explain(X[0], 0, n=100)
-        assert why.score == pytest.approx(why.bias + why.contributions.sum())
-        assert why.log_share == pytest.approx(ranked(tree.predict_topk(X[:1], 1), 1)[1][0, 0])
+        assert why.score == pytest.approx(why.bias + why.parts["contribution"].sum())
+        assert why.summary["log share"] == pytest.approx(
+            ranked(tree.predict_topk(X[:1], 1), 1)[1][0, 0]
+        )
         node = 0
-        for number, value in zip(why.nodes, why.margins, strict=True):
+        for number, value in why.table("path").select("node", "margin").iter_rows():
             assert number == node
             node = tree.links_[node, LEFT if value < 0 else RIGHT]
         assert node == tree._leaves(sp.csr_array(X[:1]))[0]
         assert why.score > 0  # the point lies where its class does
-        assert why.path_table()["went"].to_list()[0] in ("left", "right")
+        assert why.table("path")["went"].to_list()[0] in ("left", "right")
         assert "path" in str(why)
 
 

@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit, log_expit
 
 from longtail._sparse import from_ranked, stacked
 from longtail.base import ExtremeClassifier
 from longtail.errors import ModelError, ParameterError
+from longtail.explanation import Explanation
 from longtail.methods.codes._decode_kernels import best_labels
-from longtail.methods.codes._explanation import CodeExplanation, explain_bits
 from longtail.methods.codes.code import encode
 from longtail.methods.codes.decoding import Taking, tables_of
 from longtail.parameters import check_count, check_not_negative, check_positive, check_seed
@@ -150,28 +152,30 @@ class BitClassifier(ExtremeClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> CodeExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """The log-odds of all bits of the label being on.
+
+        They are not linear in the features: a feature's weight here is their derivative, its
+        contribution that times its value, and the bias all the rest.
+        """
         odds = next(self._log_odds(x))[0]
         place = np.flatnonzero(self.hubs_ == column)
         n_bits = self.code_.shape[1]
         bits = n_bits + place if len(place) else self.code_[[column]].indices.astype(np.int64)
-        return explain_bits(
-            self.classes_,
-            column,
-            x,
-            names,
-            n,
-            bits,
-            odds,
-            self.weights_,
-            clusters=self._voted(odds),
-        )
+        log_p = min(float(log_expit(odds[bits]).sum()), -1e-300)
+        score = log_p - float(np.log(-np.expm1(log_p))) if len(bits) else -np.inf
+        slope = expit(-odds[bits]) / -np.expm1(log_p)  # d score / d z_b = (1 - σ(z_b)) / (1 - p)
+        ours = np.asarray(self.weights_[x.indices][:, bits] @ slope, dtype=np.float64).ravel()
+        posteriors = expit(odds[bits])
+        table = pl.DataFrame({"bit": bits, "posterior": posteriors, "on": posteriors >= 0.5})
+        return Explanation.by_features(
+            self._name_of(column), x, ours, names, n, score=score,
+            details={"bits": table, **self._more_details(odds)},
+        )  # fmt: skip
 
-    def _voted(self, odds: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Labels of the cluster chosen and of the runner-up, where a code has clusters."""
-        return None, None
+    def _more_details(self, odds: NDArray[np.float64]) -> dict[str, pl.DataFrame]:
+        """What else an explanation of these bits shows."""
+        return {}
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -109,19 +109,7 @@ class RegressionCode(ExtremeClassifier):
         direction, constant = self._reading(column)
         ours = np.asarray(self.weights_[x.indices] @ direction, dtype=np.float64)
         bias = float(self.weights_[-1] @ direction) + constant
-        values = x.data.astype(np.float64)
-        parts = values * ours
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
-        return Explanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=float(parts.sum()) + bias,
-            bias=bias,
-            features=names[x.indices[order]],
-            values=values[order],
-            weights=ours[order],
-            contributions=parts[order],
-        )
+        return Explanation.by_features(self._name_of(column), x, ours, names, n, bias=bias)
 
     def _check_state(self) -> None:
         super()._check_state()

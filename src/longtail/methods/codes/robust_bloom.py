@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import LongtailWarning, ModelError, ParameterError
+from longtail.explanation import as_column
 from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
 from longtail.methods._code_size import bits_of, check_code_size
 from longtail.methods.codes._bits import BitClassifier, Decoding
@@ -197,14 +198,17 @@ class RobustBloom(BitClassifier):
     def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
         return decode_robust(odds, self.code_, self.clusters_, taking)
 
-    def _voted(self, odds: NDArray[np.float64]) -> tuple[Any, Any]:
-        first, second = identify_clusters(odds[: self.code_.shape[1]], self.code_, self.clusters_)[
-            0
-        ].tolist()
-        return self._labels_of(first), self._labels_of(second)
-
-    def _labels_of(self, cluster: int) -> NDArray[np.int64] | None:
-        return None if cluster < 0 else np.flatnonzero(self.clusters_ == cluster)
+    def _more_details(self, odds: NDArray[np.float64]) -> dict[str, pl.DataFrame]:
+        """The labels of the cluster with the most bits and of the runner-up, if any bit is on."""
+        bits = odds[: self.code_.shape[1]]
+        found = identify_clusters(bits, self.code_, self.clusters_)[0].tolist()
+        voted = {
+            place: as_column(self.classes_[self.clusters_ == cluster])
+            for place, cluster in zip(("first", "runner-up"), found, strict=True)
+            if cluster >= 0
+        }
+        table = pl.DataFrame({"cluster": list(voted), "labels": list(voted.values())})
+        return {"clusters": table}
 
     def cluster_table(self) -> pl.DataFrame:
         """One row a cluster: its labels, and how many points of the training set they have."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.base import Explanation
 from longtail.errors import ModelError
+from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier
 from longtail.methods.joint._conditionals import conditional_estimate
 from longtail.parameters import check_count, check_limit, check_not_negative, check_positive
@@ -20,48 +19,6 @@ from longtail.search import index_for
 
 BLOCK_BYTES = 2**21  # bound on the log-odds of a block of points
 MOST_ROWS = 256  # points of a block, so that threads have something to share
-
-
-@dataclass(frozen=True)
-class JointExplanation(Explanation):
-    """An explanation with the part of the other labels.
-
-    The score is the log-odds of the label given the features and given those other labels that the
-    method predicts and the label's regression sees. What these labels add is part of the bias, as
-    no feature brings it; `constant` is the bias without it.
-
-    Attributes
-    ----------
-    labels : list
-        Names of these other labels, the largest contribution first.
-    label_contributions : array
-        What each of them adds to the score.
-    """
-
-    labels: list[Any]
-    label_contributions: NDArray[np.float64]
-
-    @property
-    def constant(self) -> float:
-        """What neither a feature nor another label brings."""
-        return self.bias - float(self.label_contributions.sum())
-
-    def label_table(self) -> pl.DataFrame:
-        """One row a label, the largest contribution first."""
-        return pl.DataFrame(
-            {
-                "label": [str(label) for label in self.labels],
-                "contribution": self.label_contributions,
-            }
-        )
-
-    def __str__(self) -> str:
-        parts = [
-            f"{label} {part:+.3f}"
-            for label, part in zip(self.labels, self.label_contributions, strict=True)
-        ]
-        alone = Explanation.__str__(replace(self, bias=self.constant))
-        return f"{alone}\nlabels: {', '.join(parts) or 'none'}"
 
 
 class ConditionalClassifier(MarginalClassifier):
@@ -126,27 +83,23 @@ class ConditionalClassifier(MarginalClassifier):
         """Log-odds of all regressions by the features alone, of a block of points."""
         return index_for(self, self.weights_).all_scores(X)
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> JointExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """The log-odds given the features and those labels predicted that the regression sees.
+
+        What these labels add is part of the bias, as no feature brings it; the table "labels" has
+        it label by label, and "constant" in the summary is the bias without it.
+        """
         weights, label_parts = self._reasons(x, column)
-        values = x.data.astype(np.float64)
-        parts = values * weights[x.indices]
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
         others = np.argsort(-np.abs(label_parts), kind="stable")
         others = others[label_parts[others] != 0]
-        return JointExplanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=float(parts.sum() + label_parts.sum() + weights[-1]),
-            bias=float(label_parts.sum() + weights[-1]),
-            features=names[x.indices[order]],
-            values=values[order],
-            weights=weights[x.indices[order]],
-            contributions=parts[order],
-            labels=self.classes_[others].tolist(),
-            label_contributions=label_parts[others],
+        table = pl.DataFrame(
+            {"label": as_column(self.classes_[others]), "contribution": label_parts[others]}
         )
+        return Explanation.by_features(
+            self._name_of(column), x, weights[x.indices], names, n,
+            bias=label_parts.sum() + weights[-1],
+            summary={"constant": float(weights[-1])}, details={"labels": table},
+        )  # fmt: skip
 
     def _reasons(
         self, x: sp.csr_array, column: int

@@ -6,7 +6,6 @@ prediction; the marginal probability of a label is the sum over the sets that ho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.base import Explanation
 from longtail.errors import InputError, ModelError
+from longtail.explanation import Explanation, as_column
 from longtail.labels import distinct_sets
 from longtail.methods._marginal import LARGEST, MarginalClassifier, log_odds_of
 from longtail.parameters import check_count, check_limit, check_positive
@@ -24,49 +23,6 @@ from longtail.runtime.estimates import Estimate, refuse_beyond
 BLOCK_BYTES = 2**25  # probabilities of one block of points
 LARGEST_KNOWN = 1e50  # value of a feature whose linear scores are finite, whatever the weights
 LARGEST_TRAINED = 1e15  # beside the square of which a penalty of 1 is not lost in rounding
-
-
-@dataclass(frozen=True)
-class SetExplanation(Explanation):
-    """An explanation by the two label sets that compete over the label.
-
-    The score is the log-odds of the most probable set with the label against the most probable set
-    without it. Where it is linear in the features, the contributions and the bias add up to it;
-    where trees gave it, there are no contributions, and it is all bias.
-
-    Attributes
-    ----------
-    with_label, without_label : tuple or None
-        Names in the two sets; None where no training set is of that kind.
-    probabilities : array of shape (2,)
-        Probabilities of the two sets.
-    """
-
-    with_label: tuple[Any, ...] | None
-    without_label: tuple[Any, ...] | None
-    probabilities: NDArray[np.float64]
-
-    def set_table(self) -> pl.DataFrame:
-        """The two sets with their probabilities."""
-        kinds = [self.with_label, self.without_label]
-        return pl.DataFrame(
-            {
-                "set": ["none" if kind is None else _spelled(kind) for kind in kinds],
-                "probability": self.probabilities,
-            }
-        )
-
-    def __str__(self) -> str:
-        lines = [super().__str__()]
-        for word, names, p in zip(
-            ("with", "without"),
-            (self.with_label, self.without_label),
-            self.probabilities,
-            strict=True,
-        ):
-            found = "no training set" if names is None else f"{_spelled(names)}, p = {p:.3f}"
-            lines.append(f"{word} it: {found}")
-        return "\n".join(lines)
 
 
 class SetClassifier(MarginalClassifier):
@@ -153,7 +109,13 @@ class SetClassifier(MarginalClassifier):
         sets = self.sets_.astype(np.bool_)[best.ravel()].toarray()
         return sets.reshape(*best.shape, -1), np.take_along_axis(logs, best, axis=1)
 
-    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> SetExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """The log-odds of the most probable set with the label against the best without it.
+
+        Where they are linear in the features, contributions and bias add up to them; where trees
+        gave them, it is all bias. The table "sets" has the two sets; one that no training point
+        has is missing.
+        """
         logs = self._log_probabilities(x)[0]
         holds = np.zeros(len(logs), dtype=bool)
         holds[self.sets_[:, [column]].nonzero()[0]] = True
@@ -164,28 +126,19 @@ class SetClassifier(MarginalClassifier):
             ours, bias = np.zeros(x.nnz), -LARGEST if one is None else LARGEST
         else:
             ours, bias = self._between(x, one, other)
-        values = x.data.astype(np.float64)
-        parts = values * ours
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
-        return SetExplanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=float(parts.sum() + bias),
-            bias=bias,
-            features=names[x.indices[order]],
-            values=values[order],
-            weights=ours[order],
-            contributions=parts[order],
-            with_label=self._names_of(one),
-            without_label=self._names_of(other),
-            probabilities=np.array([0.0 if s is None else np.exp(logs[s]) for s in best]),
+        table = pl.DataFrame(
+            {
+                "label": ["with it", "without it"],
+                "set": [
+                    None if s is None else as_column(self.classes_[self.sets_[[s]].indices])
+                    for s in best
+                ],
+                "probability": [0.0 if s is None else float(np.exp(logs[s])) for s in best],
+            }
         )
-
-    def _names_of(self, number: int | None) -> tuple[Any, ...] | None:
-        if number is None:
-            return None
-        span = slice(self.sets_.indptr[number], self.sets_.indptr[number + 1])
-        return tuple(self.classes_[self.sets_.indices[span]].tolist())
+        return Explanation.by_features(
+            self._name_of(column), x, ours, names, n, bias=bias, details={"sets": table}
+        )
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -206,7 +159,3 @@ def _refuse_beyond(limit: float, X: sp.csr_array, why: str) -> None:
             f"X has a value of magnitude {largest:.3g}, beyond {limit:.3g}, where {why}; scale the "
             "features or clip such values."
         )
-
-
-def _spelled(names: tuple[Any, ...]) -> str:
-    return "{" + ", ".join(map(str, names)) + "}"

@@ -95,8 +95,8 @@ class LabelPowerset(SetClassifier):
     The scores of `predict_topk` are the log-odds of the marginal probabilities, the sums over the
     sets that hold a label; labels without a training point have none. `predict_sets` lists the
     most probable of the S sets. `explain` compares the most probable set with the label to the
-    most probable set without it, see `SetExplanation`; its score is the log-odds between these
-    two, which boosted trees do not divide among the features.
+    most probable set without it (table "sets"); its score is the log-odds between these two, which
+    boosted trees do not divide among the features.
 
     Examples
     --------

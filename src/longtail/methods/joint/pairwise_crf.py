@@ -83,9 +83,8 @@ class PairwiseCRF(SetClassifier):
     exceeds `memory_limit` is refused.
     Prediction costs O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the
     marginal probabilities over the sets; labels without a training point have none. `explain`
-    compares the most probable set with the label to the most probable set without it, see
-    `SetExplanation`: the bias there is what the labels' biases and the pairs make of the
-    difference.
+    compares the most probable set with the label to the most probable set without it (table
+    "sets"): the bias there is what the labels' biases and the pairs make of the difference.
 
     Examples
     --------

@@ -101,24 +101,6 @@ class LiblinearClassifier(ExtremeClassifier):
         ):
             raise ModelError("The weights of the model do not fit its labels; it was altered.")
 
-    def _explained(
-        self, x: sp.csr_array, column: int, weights: NDArray[np.float64], n: int, names: Any
-    ) -> dict[str, Any]:
-        """The fields of an explanation by linear weights, the bias last."""
-        values, ours = x.data.astype(np.float64), weights[x.indices]
-        parts = values * ours
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
-        return {
-            "label": self.classes_[column : column + 1].tolist()[0],
-            "score": float(parts.sum() + weights[-1]),
-            "bias": float(weights[-1]),
-            "features": names[x.indices[order]],
-            "values": values[order],
-            "weights": ours[order],
-            "contributions": parts[order],
-        }
-
 
 class SweepLimit(LiblinearClassifier):
     """Those of which liblinear heeds a limit on sweeps, and says how many it took."""
@@ -195,7 +177,9 @@ class MarginClassifier(LiblinearClassifier):
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         weights = self.weights_[:, [column]].toarray().ravel().astype(np.float64)
-        return Explanation(**self._explained(x, column, weights, n, names))
+        return Explanation.by_features(
+            self._name_of(column), x, weights[x.indices], names, n, bias=weights[-1]
+        )
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -7,7 +7,6 @@ in processes, each problem with a seed of its own; the models do not depend on t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import Any, ClassVar
 
@@ -220,25 +219,6 @@ class MSVM(MarginClassifier):
         self.weights_, _ = matrix_of(columns, X.shape[1])
 
 
-@dataclass(frozen=True)
-class DuelExplanation(Explanation):
-    """How a class fared in its duels: contributions and bias add up to the sum of its margins.
-
-    Attributes
-    ----------
-    votes : int
-        Duels won; `predict_topk` scores by these first.
-    n_duels : int
-        How many there were.
-    """
-
-    votes: int
-    n_duels: int
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}\nwon {self.votes} of {self.n_duels} duels"
-
-
 class OVO(SweepLimit):
     """One-versus-one: a linear support vector machine for every pair of classes, by liblinear.
 
@@ -379,9 +359,7 @@ class OVO(SweepLimit):
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         return self._topk(X, 1)
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> DuelExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         present = self._present()
         own = np.searchsorted(present, column)
         seen = bool(own < len(present) and present[own] == column)
@@ -391,11 +369,11 @@ class OVO(SweepLimit):
         weights = self.weights_[:, duels].astype(np.float64)
         margins = x.astype(np.float64) @ weights[:-1] + weights[[-1]]
         won = np.asarray(margins.toarray()).ravel() > 0
-        return DuelExplanation(
-            **self._explained(x, column, np.asarray(weights @ signs), n, names),
-            votes=int((won == (signs > 0)).sum()),
-            n_duels=len(duels),
-        )
+        total = np.asarray(weights @ signs)
+        return Explanation.by_features(
+            self._name_of(column), x, total[x.indices], names, n, bias=total[-1],
+            summary={"duels": len(duels), "won": int((won == (signs > 0)).sum())},
+        )  # fmt: skip
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -4,7 +4,6 @@ from longtail.methods.mixtures.bernoulli import BernoulliMixture, fit_bernoulli_
 from longtail.methods.mixtures.choosing import ConditionalBernoulliMixtureCV
 from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
 from longtail.methods.mixtures.decoding import LikelySets, most_probable_sets, sample_sets
-from longtail.methods.mixtures.explanation import MixtureExplanation
 from longtail.methods.mixtures.moments import label_correlations, marginals
 from longtail.methods.mixtures.targets import optimal_sets
 from longtail.methods.mixtures.thresholds import best_threshold
@@ -14,7 +13,6 @@ __all__ = [
     "ConditionalBernoulliMixture",
     "ConditionalBernoulliMixtureCV",
     "LikelySets",
-    "MixtureExplanation",
     "best_threshold",
     "fit_bernoulli_mixture",
     "label_correlations",

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from longtail.errors import ModelError, ParameterError
+from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier, log_odds_of
 from longtail.methods.mixtures._costs import FOR_LESS, mixture_estimate
 from longtail.methods.mixtures._options import Decoding, Target, check_options
@@ -21,7 +23,6 @@ from longtail.methods.mixtures._warnings import warn_of_dropped, warn_of_inexact
 from longtail.methods.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.methods.mixtures.decoding import most_probable_sets
 from longtail.methods.mixtures.em import Experts, Gate, History, block_size, maximise
-from longtail.methods.mixtures.explanation import MixtureExplanation
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
 from longtail.methods.mixtures.moments import label_correlations, marginals
 from longtail.methods.mixtures.starts import first_shares
@@ -389,42 +390,48 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         """The most probable label, even of a point to which the empty set is certain."""
         return int(self._scores_of(row)[0].argmax())
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> MixtureExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """The log-odds averaged over the components by their weights at this point.
+
+        Beside it the joint distribution: the heaviest components, the probabilities and the
+        correlations of the labels that are likely in any of them, and the most probable sets.
+        """
         gate, experts = self._mixture()
         log_weights, log_odds = gate.log_weights(x), experts.log_odds(x)
         weights, chances = np.exp(log_weights[0]), expit(log_odds[0])
-        score = float(weights @ log_odds[0, :, column])
-        values = x.data.astype(np.float64)
+        ours = np.zeros(x.nnz)
         if isinstance(experts, LogisticExperts):
-            ours = experts.average_weights(weights, column)
-            parts = values * ours[x.indices]
-        else:
-            ours, parts = np.zeros(x.shape[1] + 1), np.zeros(len(values))
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
+            ours = experts.average_weights(weights, column)[x.indices]
         heaviest = np.argsort(-weights, kind="stable")[:SHOWN]
         shown = np.flatnonzero((chances[heaviest] >= LIKELY).any(axis=0))
         shown = np.union1d(shown, [column])
-        correlations = label_correlations(log_weights[0], log_odds[0][:, shown])
+        labels = np.array(as_column(self.classes_[shown]))
+        first, second = np.triu_indices(len(shown), 1)
+        correlations = label_correlations(log_weights[0], log_odds[0][:, shown])[first, second]
+        order = np.argsort(-np.abs(correlations), kind="stable")
         found = most_probable_sets(log_weights, log_odds, n_sets=3, allow_empty=self.empty_sets_)
-        return MixtureExplanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=score,
-            bias=score - float(parts.sum()),
-            features=names[x.indices[order]],
-            values=values[order],
-            weights=ours[x.indices[order]],
-            contributions=parts[order],
-            components=heaviest,
-            component_weights=weights[heaviest],
-            labels=self.classes_[shown].tolist(),
-            probabilities=chances[np.ix_(heaviest, shown)],
-            marginals=weights @ chances[:, shown],
-            correlations=correlations,
-            sets=self._named(found.sets[0], found.log_probabilities[0].tolist()),
-        )
+        details = {
+            "components": {
+                "component": np.repeat(heaviest, len(shown)),
+                "weight": np.repeat(weights[heaviest], len(shown)),
+                "label": np.tile(labels, len(heaviest)),
+                "probability": chances[np.ix_(heaviest, shown)].ravel(),
+            },
+            "labels": {"label": labels, "probability": weights @ chances[:, shown]},
+            "correlations": {
+                "label": labels[first[order]],
+                "other": labels[second[order]],
+                "correlation": correlations[order],
+            },
+            "sets": {
+                "set": [as_column(self.classes_[np.flatnonzero(s)]) for s in found.sets[0]],
+                "probability": np.exp(found.log_probabilities[0]),
+            },
+        }
+        return Explanation.by_features(
+            self._name_of(column), x, ours, names, n, score=weights @ log_odds[0, :, column],
+            details={name: pl.DataFrame(columns) for name, columns in details.items()},
+        )  # fmt: skip
 
     def _check_state(self) -> None:
         super()._check_state()

@@ -3,7 +3,7 @@
 from longtail.methods.neighbors.knn import KNN
 from longtail.methods.neighbors.lm_knn import LMKNN
 from longtail.methods.neighbors.metric import LearnedMetric, MarginProblem, learn_metric
-from longtail.methods.neighbors.ml_knn import MLKNN, PosteriorExplanation
+from longtail.methods.neighbors.ml_knn import MLKNN
 
 __all__ = [
     "KNN",
@@ -11,6 +11,5 @@ __all__ = [
     "MLKNN",
     "LearnedMetric",
     "MarginProblem",
-    "PosteriorExplanation",
     "learn_metric",
 ]

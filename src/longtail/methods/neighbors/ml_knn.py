@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError
-from longtail.methods._vote_explanation import VoteExplanation
+from longtail.explanation import Explanation
 from longtail.methods.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
 from longtail.methods.neighbors._posterior_kernels import (
     best_posteriors,
@@ -28,33 +28,6 @@ from longtail.parameters import check_limit, check_positive
 from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.runtime.run import Run
 from longtail.search import THRESHOLD, THRESHOLDS, choose_voting
-
-
-@dataclass(frozen=True)
-class PosteriorExplanation(VoteExplanation):
-    """Who voted for a label and what so many votes mean for it.
-
-    The score is the log-odds of the label; `prior` and `evidence` add up to it.
-
-    Attributes
-    ----------
-    n_votes : int
-        How many of the neighbours have the label.
-    prior : float
-        Log-odds of the label before anyone has voted.
-    evidence : float
-        Logarithm of how much likelier so many votes are for points with the label than without.
-    """
-
-    n_votes: int
-    prior: float
-    evidence: float
-
-    def __str__(self) -> str:
-        return (
-            f"{super().__str__()}\n  log-odds {self.score:+.3f} = prior {self.prior:+.3f}, "
-            f"{self.n_votes} votes {self.evidence:+.3f}"
-        )
 
 
 @dataclass(frozen=True)
@@ -291,14 +264,13 @@ class MLKNN(LazyClassifier):
         likely.data = expit(likely.data)
         return likely
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> PosteriorExplanation:
-        votes = super()._explain(x, column, n, names)
-        count = round(votes.share * votes.n_voters)
-        score, prior = float(self.odds_[column, count]), float(self.prior_[column])
-        parts = {**vars(votes), "score": score, "bias": score}
-        return PosteriorExplanation(**parts, n_votes=count, prior=prior, evidence=score - prior)
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """Who voted, and what so many votes mean: `prior` and `evidence` add up to the score."""
+        why = super()._explain(x, column, n, names)
+        votes = round(why.summary["share"] * why.summary["neighbours"])
+        score, prior = float(self.odds_[column, votes]), float(self.prior_[column])
+        more = {"votes": votes, "prior": prior, "evidence": score - prior}
+        return replace(why, score=score, bias=score, summary={**why.summary, **more})
 
     def _check_state(self) -> None:
         super()._check_state()

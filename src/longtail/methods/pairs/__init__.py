@@ -1,7 +1,6 @@
 """Pairs: thousands of classes as one binary problem over pairs of documents and classes."""
 
 from longtail.methods.pairs.bound import GeneralizationBound, generalization_bound
-from longtail.methods.pairs.explanation import PairExplanation
 from longtail.methods.pairs.pair_ranker import PairRanker
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import FEATURES, ClassScorer, Similarities, similarities
@@ -17,7 +16,6 @@ __all__ = [
     "ClassProfiles",
     "ClassScorer",
     "GeneralizationBound",
-    "PairExplanation",
     "PairRanker",
     "Rivals",
     "Similarities",

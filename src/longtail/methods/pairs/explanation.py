@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.base import Explanation
+from longtail.explanation import Explanation, as_column
 from longtail.methods.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import (
@@ -22,88 +21,6 @@ from longtail.methods.pairs.similarity import (
 )
 
 SUMS = 8  # of the ten features, those that are sums over shared words
-SHOWN = 3  # similarities that a line of text names
-
-
-@dataclass(frozen=True)
-class PairExplanation(Explanation):
-    """Why a class got its score, against the runner-up.
-
-    The features of the base class are the words that document and class share, with what each adds
-    to the score through the first eight similarities; the bias is the rest: the distances to the
-    nearest documents, and where the scales of the features begin.
-
-    Attributes
-    ----------
-    runner_up : object
-        The class that scores highest beside this one; None if there is no other.
-    runner_up_score : float
-        Its score.
-    against : array
-        What each word adds to the score of the runner-up.
-    raw, normalised : arrays of shape (2, 10)
-        The similarities of the class and of the runner-up: as they are, and scaled to the range
-        seen in training.
-    similarity_weights : array of shape (10,)
-        Weights of the normalised similarities: all that the model has learned.
-    """
-
-    runner_up: Any
-    runner_up_score: float
-    against: NDArray[np.float64]
-    raw: NDArray[np.float64]
-    normalised: NDArray[np.float64]
-    similarity_weights: NDArray[np.float64]
-
-    @property
-    def parts(self) -> NDArray[np.float64]:
-        """What each similarity adds to the scores, (2, 10): rows add up to the two scores."""
-        return self.normalised * self.similarity_weights
-
-    def word_table(self) -> pl.DataFrame:
-        """One row a shared word, as in `table`, with what it adds to the runner-up's score."""
-        return self.table().with_columns(pl.Series("to the runner-up", self.against))
-
-    def similarity_table(self) -> pl.DataFrame:
-        """One row a similarity; the column `difference` adds up to the lead over the runner-up."""
-        parts = self.parts
-        return pl.DataFrame(
-            {
-                "similarity": list(FEATURES),
-                "raw": self.raw[0],
-                "raw of runner-up": self.raw[1],
-                "normalised": self.normalised[0],
-                "normalised of runner-up": self.normalised[1],
-                "weight": self.similarity_weights,
-                "contribution": parts[0],
-                "contribution to runner-up": parts[1],
-                "difference": parts[0] - parts[1],
-            }
-        )
-
-    def __str__(self) -> str:
-        if self.runner_up is None:
-            lead = f"{self.label}: {self.score:+.3f}, the only class"
-        else:
-            lead = (
-                f"{self.label}: {self.score:+.3f}, "
-                f"{self.score - self.runner_up_score:+.3f} against "
-                f"{self.runner_up}: {self.runner_up_score:+.3f}"
-            )
-        parts = self.parts
-        gains = parts[0] - parts[1]
-        order = np.argsort(-np.abs(gains), kind="stable")[:SHOWN]
-        carried = ", ".join(f"{FEATURES[j]} {gains[j]:+.3f}" for j in order)
-        words = ", ".join(
-            f"{word} {part:+.3f} ({other:+.3f})"
-            for word, part, other in zip(
-                self.features, self.contributions, self.against, strict=True
-            )
-        )
-        return (
-            f"{lead}\nlargest differences: {carried}\n"
-            f"shared words (what they add to the runner-up): {words or 'none'}"
-        )
 
 
 def explain_class(
@@ -118,8 +35,14 @@ def explain_class(
     lowest: NDArray[np.float64],
     width: NDArray[np.float64],
     unit: float = 1.0,
-) -> PairExplanation:
-    """Why a document scores what it does for a class. O(classes and words).
+) -> Explanation:
+    """Why a document scores what it does for a class, against the runner-up. O(classes and words).
+
+    The parts are the words that document and class share, with what each adds to the score through
+    the first eight similarities; the bias is the rest: the distances to the nearest documents, and
+    where the scales of the features begin. The table "words" has what each word adds to either
+    score, "similarities" the ten similarities of both: as they are, and scaled to the range seen
+    in training. The column "difference" adds up to the lead over the runner-up.
 
     Parameters
     ----------
@@ -150,24 +73,37 @@ def explain_class(
     theirs = np.zeros_like(ours)
     if runner_up is not None:
         theirs = word_parts(profiles, counts.indices, runner_up) @ per_unit[:SUMS]
-    order = np.argsort(-np.abs(ours), kind="stable")
-    order = order[(ours[order] != 0) | (theirs[order] != 0)][:n]
-    values = counts.data[order] * unit
-    return PairExplanation(
-        label=_name(classes, column),
-        score=float(scores[0]),
-        bias=float(scores[0] - ours.sum()),
-        features=words[counts.indices[order]],
-        values=values,
-        weights=ours[order] / values,
-        contributions=ours[order],
-        runner_up=None if runner_up is None else _name(classes, runner_up),
-        runner_up_score=float("nan") if runner_up is None else float(scores[1]),
-        against=theirs[order],
-        raw=raw,
-        normalised=normalised,
-        similarity_weights=weights,
-    )
+    values = counts.data * unit
+    shared = np.flatnonzero((ours != 0) | (theirs != 0))
+    shared = shared[np.argsort(-np.abs(ours[shared]), kind="stable")][:n]
+    parts = normalised * weights
+    details = {
+        "words": {
+            "feature": as_column(words[counts.indices[shared]]),
+            "contribution": ours[shared],
+            "to the runner-up": theirs[shared],
+        },
+        "similarities": {
+            "similarity": list(FEATURES),
+            "raw": raw[0],
+            "raw of runner-up": raw[1],
+            "normalised": normalised[0],
+            "normalised of runner-up": normalised[1],
+            "weight": weights,
+            "contribution": parts[0],
+            "contribution to runner-up": parts[1],
+            "difference": parts[0] - parts[1],
+        },
+    }
+    rival = {} if runner_up is None else {
+        "runner-up": _name(classes, runner_up), "its score": float(scores[1]),
+        "lead": float(scores[0] - scores[1]),
+    }  # fmt: skip
+    return Explanation.by_features(
+        _name(classes, column), counts * unit, ours / values, words, n, score=scores[0],
+        summary=rival or {"runner-up": None},
+        details={name: pl.DataFrame(columns) for name, columns in details.items()},
+    )  # fmt: skip
 
 
 def _runner_up(

@@ -17,13 +17,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import stacked
-from longtail.base import ExtremeClassifier
+from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.methods.pairs._counts import as_counts, unit_of
 from longtail.methods.pairs._new_classes import OpenClasses
 from longtail.methods.pairs._training import Learner, scale_of_scores
 from longtail.methods.pairs.bound import GeneralizationBound, generalization_bound
-from longtail.methods.pairs.explanation import PairExplanation, explain_class
+from longtail.methods.pairs.explanation import explain_class
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import ABSENT, FEATURES, ClassScorer, similarities
 from longtail.methods.pairs.transformed_set import KEPT_BYTES, ROW_BYTES, Rivals, TransformedSet
@@ -327,11 +327,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
 
     # ---- why ---------------------------------------------------------------------------------
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> PairExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         if not self.label_counts_[column]:
-            name = self.classes_[column : column + 1].tolist()[0]
+            name = self._name_of(column)
             raise InputError(f"{name!r} has no training document, so nothing is known of it.")
         return explain_class(
             self._profiles(), self._counts(x), column, classes=self.classes_, words=names, n=n,

@@ -2,14 +2,12 @@
 
 from longtail.methods.prototypes.codes import packed, unpacked
 from longtail.methods.prototypes.deep_binary_prototypes import DeepBinaryPrototypes
-from longtail.methods.prototypes.explanation import PrototypeExplanation
 from longtail.methods.prototypes.label_groups import LabelGroups, group_label_sets
 from longtail.methods.prototypes.size import SizeReport
 
 __all__ = [
     "DeepBinaryPrototypes",
     "LabelGroups",
-    "PrototypeExplanation",
     "SizeReport",
     "group_label_sets",
     "packed",

@@ -7,6 +7,8 @@ Hamming space, the mean of their label vectors, a threshold.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -16,11 +18,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import ModelError, ParameterError
+from longtail.explanation import Explanation, as_column
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.prototypes._rows import prototype_count, steps_of
 from longtail.methods.prototypes._settings import Decoder, Learning, Settings, Start, Units
 from longtail.methods.prototypes.codes import dead_bits, packed, unpacked
-from longtail.methods.prototypes.explanation import PrototypeExplanation, by_share
 from longtail.methods.prototypes.network import (
     Encoder,
     OwnEncoder,
@@ -357,21 +359,38 @@ class DeepBinaryPrototypes(VotingClassifier):
     def _voters(self) -> sp.csr_array:
         return self.prototype_labels_
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> PrototypeExplanation:
-        plain = vars(super()._explain(x, column, n, names))
-        sets = self.prototype_labels_[plain["voters"]]
-        spans = list(zip(sets.indptr[:-1], sets.indptr[1:], strict=True))
-        found = [by_share(self.classes_[sets.indices[a:b]], sets.data[a:b]) for a, b in spans]
-        closest = self.closest_points_[plain["voters"]]
-        return PrototypeExplanation(
-            **plain | {"voter_labels": [labels for labels, _ in found]},
-            n_bits=self.encoder_.n_bits,
-            voter_shares=[shares for _, shares in found],
-            voter_sizes=self.prototype_sizes_[plain["voters"]],
-            closest_points=[rows[rows >= 0] for rows in closest],
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
+        """Which prototypes voted, how many bits apart, and for which training points.
+
+        A vote is the share of the prototype's points that have the label.
+        """
+        why = super()._explain(x, column, n, names)
+        votes = why.table("votes")
+        voters = votes["neighbour"].to_numpy()
+        sets = self.prototype_labels_[voters]
+        found = []
+        for first, last in pairwise(sets.indptr):
+            order = first + np.argsort(-sets.data[first:last], kind="stable")
+            found.append((as_column(self.classes_[sets.indices[order]]), sets.data[order]))
+        table = pl.DataFrame(
+            {
+                "prototype": voters,
+                "bits apart": votes["distance"].cast(pl.Int64),
+                "vote": votes["vote"],
+                "labels": [labels for labels, _ in found],
+                "shares": [shares.astype(np.float64).tolist() for _, shares in found],
+                "points": self.prototype_sizes_[voters],
+                "closest points": [
+                    rows[rows >= 0].tolist() for rows in self.closest_points_[voters]
+                ],
+            }
         )
+        summary = {
+            "prototypes": why.summary["neighbours"],
+            "share": why.summary["share"],
+            "bits": self.encoder_.n_bits,
+        }
+        return replace(why, summary=summary, details={"votes": table})
 
     # ---- what is its own -----------------------------------------------------------------------
 

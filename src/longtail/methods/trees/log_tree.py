@@ -5,7 +5,6 @@ Choromanska & Langford, Logarithmic Time Online Multiclass Prediction, NIPS 2015
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,51 +56,6 @@ FOR_LESS = "use a method for many classes, such as mrb or dismec, or lower max_n
 LARGEST_TABLE = 30  # bits
 STEP = 2e-8  # seconds of a stored value at a node
 SPAN = 4096  # rows that are trained on, or walked down, before anyone may interrupt
-
-
-@dataclass(frozen=True)
-class PathExplanation(Explanation):
-    """Which way a point took down the tree, and which features drew it towards the label.
-
-    At a node, a feature's part is its weight times its value, times (r - l) / (r + l), where r and
-    l of the label's training points lie right and left of it: positive parts point to where the
-    label is. The score is the sum over the nodes of the path that have points of the label, so
-    that contributions and bias add up to it; `log_share` is the score in `predict_topk`.
-
-    Attributes
-    ----------
-    log_share : float
-        Logarithm of the smoothed share of the label at the leaf; -inf if it was never seen.
-    nodes, margins : arrays
-        The internal nodes of the path from the root on, and the values of their regressors:
-        negative ones go left.
-    points, left, right : int arrays
-        At each: training points in all, and those of the label to its left and right.
-    """
-
-    log_share: float
-    nodes: NDArray[np.int64]
-    margins: NDArray[np.float64]
-    points: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-
-    def path_table(self) -> pl.DataFrame:
-        """One row a decision, from the root on."""
-        return pl.DataFrame(
-            {
-                "node": self.nodes,
-                "margin": self.margins,
-                "went": ["left" if value < 0 else "right" for value in self.margins],
-                "points": self.points,
-                "label left": self.left,
-                "label right": self.right,
-            }
-        )
-
-    def __str__(self) -> str:
-        went = "".join("L" if value < 0 else "R" for value in self.margins)
-        return f"{super().__str__()}\npath {went or 'none'}: share {np.exp(self.log_share):.3f}"
 
 
 class LogTree(ExtremeClassifier):
@@ -168,6 +122,12 @@ class LogTree(ExtremeClassifier):
     parent) / (points + 1), with 1 / L above the root; so classes that a leaf has not seen follow
     in the order of its ancestors' counts. Classes without a training point are never listed.
 
+    `explain` says which way a point took down the tree (table "path") and which features drew it
+    towards the label: at a node, a feature's part is its weight times its value, times
+    (r - l) / (r + l), where r and l of the label's training points lie right and left of it. Its
+    score is the sum over the nodes of the path; "log share" in its summary is the score of
+    `predict_topk`, -inf for a class that was never seen.
+
     Examples
     --------
     >>> from longtail.methods.trees.log_tree import LogTree
@@ -176,7 +136,7 @@ class LogTree(ExtremeClassifier):
     >>> tree.predict([[1, 0, 1], [0, 1, 0]]).tolist(), tree.depth_
     (['sea', 'snow'], 1)
     >>> why = tree.explain([1, 0, 1], "sea", feature_names=["blue", "cold", "wet"])
-    >>> why.path_table()["went"][0]
+    >>> why.table("path")["went"][0]
     'left'
     """
 
@@ -368,9 +328,7 @@ class LogTree(ExtremeClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def _explain(
-        self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]
-    ) -> PathExplanation:
+    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         links, counts = self.links_, self.counts_
         path: list[int] = []
         node = int(self._leaves(x)[0])
@@ -391,24 +349,22 @@ class LogTree(ExtremeClassifier):
             margins[step] = own @ values_x + constant
             weights += pull[step] * own
             bias += float(pull[step] * constant)
-        parts = values_x * weights
-        order = np.argsort(-np.abs(parts), kind="stable")
-        order = order[parts[order] != 0][:n]
-        return PathExplanation(
-            label=self.classes_[column : column + 1].tolist()[0],
-            score=float(parts.sum() + bias),
-            bias=bias,
-            features=names[x.indices[order]],
-            values=values_x[order],
-            weights=weights[order],
-            contributions=parts[order],
-            log_share=float(values[0, found[0]]) if len(found) else -np.inf,
-            nodes=np.array(path, dtype=np.int64),
-            margins=margins,
-            points=np.asarray(counts.sum(axis=1), dtype=np.int64)[path],
-            left=left,
-            right=right,
+        path_table = pl.DataFrame(
+            {
+                "node": np.array(path, dtype=np.int64),
+                "margin": margins,
+                "went": ["left" if value < 0 else "right" for value in margins],
+                "points": np.asarray(counts.sum(axis=1), dtype=np.int64)[path],
+                "label left": left,
+                "label right": right,
+            },
+            schema_overrides={"went": pl.String},
         )
+        log_share = float(values[0, found[0]]) if len(found) else -np.inf
+        return Explanation.by_features(
+            self._name_of(column), x, weights, names, n, bias=bias,
+            summary={"log share": log_share}, details={"path": path_table},
+        )  # fmt: skip
 
     def _weights_at(
         self, regressor: int, features: NDArray[Any]
