@@ -14,7 +14,13 @@ import longtail
 from longtail import Tagger, ranked
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.features import TextFeatures
-from longtail.methods.pairs import FEATURES, ClassProfiles, PairRanker, TransformedSet, similarities
+from longtail.methods.pairs import (
+    SIMILARITY_NAMES,
+    ClassProfiles,
+    PairRanker,
+    TransformedSet,
+    similarities,
+)
 from longtail.methods.pairs import pair_ranker as module
 from longtail.methods.pairs._training import scale_of_scores
 from longtail.methods.pairs.explanation import word_parts
@@ -353,7 +359,7 @@ class TestExplanation:
             assert why.runner_up_score == pytest.approx(scores[0, 1])
             assert why.parts.sum(axis=1) == pytest.approx(scores[0])
             table = why.similarity_table()
-            assert table["similarity"].to_list() == list(FEATURES)
+            assert table["similarity"].to_list() == list(SIMILARITY_NAMES)
             assert table["difference"].sum() == pytest.approx(scores[0, 0] - scores[0, 1])
             assert table["contribution"].sum() == pytest.approx(why.score)
             assert why.bias + why.contributions.sum() == pytest.approx(why.score)
@@ -384,7 +390,7 @@ class TestExplanation:
         text = str(fitted.explain(X[[0]], feature_names=[f"word {t}" for t in range(60)]))
         lines = text.splitlines()
         assert re.match(r"class \d: [+-][\d.]+, \+[\d.]+ against class \d", lines[0])
-        assert any(name in lines[1] for name in FEATURES)
+        assert any(name in lines[1] for name in SIMILARITY_NAMES)
         assert "word " in lines[2]
 
     def test_a_class_that_shares_nothing(self, fitted):

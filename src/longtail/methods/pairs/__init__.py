@@ -4,7 +4,12 @@ from longtail.methods.pairs.bound import GeneralizationBound, generalization_bou
 from longtail.methods.pairs.explanation import PairExplanation
 from longtail.methods.pairs.pair_ranker import PairRanker
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import FEATURES, ClassScorer, Similarities, similarities
+from longtail.methods.pairs.similarity import (
+    SIMILARITY_NAMES,
+    ClassScorer,
+    Similarities,
+    similarities,
+)
 from longtail.methods.pairs.transformed_set import (
     Rivals,
     TransformedSet,
@@ -13,7 +18,7 @@ from longtail.methods.pairs.transformed_set import (
 )
 
 __all__ = [
-    "FEATURES",
+    "SIMILARITY_NAMES",
     "ClassProfiles",
     "ClassScorer",
     "GeneralizationBound",

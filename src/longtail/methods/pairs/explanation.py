@@ -15,7 +15,7 @@ from longtail.methods.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import (
     ABSENT,
-    FEATURES,
+    SIMILARITY_NAMES,
     Similarities,
     arrays_of,
     similarities,
@@ -69,7 +69,7 @@ class PairExplanation(Explanation):
         parts = self.parts
         return pl.DataFrame(
             {
-                "similarity": list(FEATURES),
+                "similarity": list(SIMILARITY_NAMES),
                 "raw": self.raw[0],
                 "raw of runner-up": self.raw[1],
                 "normalised": self.normalised[0],
@@ -93,7 +93,7 @@ class PairExplanation(Explanation):
         parts = self.parts
         gains = parts[0] - parts[1]
         order = np.argsort(-np.abs(gains), kind="stable")[:SHOWN]
-        carried = ", ".join(f"{FEATURES[j]} {gains[j]:+.3f}" for j in order)
+        carried = ", ".join(f"{SIMILARITY_NAMES[j]} {gains[j]:+.3f}" for j in order)
         words = ", ".join(
             f"{word} {part:+.3f} ({other:+.3f})"
             for word, part, other in zip(
