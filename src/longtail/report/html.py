@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from longtail import store
-from longtail.errors import ParameterError
+from longtail.errors import ParameterError, printable
 from longtail.report.plots import GREY, figure_class
-from longtail.report.safe import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
