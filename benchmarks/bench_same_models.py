@@ -137,7 +137,8 @@ def main() -> None:
         both = here.keys() & there.keys()
         differ = sorted(key for key in both if here[key] != there[key])
         alone = sorted(here.keys() ^ there.keys())
-        print(f"{name:<8} on {TRIALS[name][0]:<8} {len(both) - len(differ)} of {len(both)} the same")
+        same = len(both) - len(differ)
+        print(f"{name:<8} on {TRIALS[name][0]:<8} {same} of {len(both)} the same")
         for key in differ:
             print(f"  differs: {key}")
         for key in alone:

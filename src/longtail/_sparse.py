@@ -115,6 +115,26 @@ def offer(labels, values, size, label, value):
 
 
 @kernel
+def replace_worst(labels, values, label, value):
+    """Put an entry in the place of the worst, the root of a heap; of equals the larger label."""
+    size = labels.shape[0]
+    q = 0
+    while 2 * q + 1 < size:
+        c = 2 * q + 1
+        if c + 1 < size and (
+            values[c + 1] < values[c] or (values[c + 1] == values[c] and labels[c + 1] > labels[c])
+        ):
+            c += 1
+        if value < values[c] or (value == values[c] and label > labels[c]):
+            break
+        values[q] = values[c]
+        labels[q] = labels[c]
+        q = c
+    values[q] = value
+    labels[q] = label
+
+
+@kernel
 def _row_topk(indptr, indices, data, labels, values):
     """Best k stored entries of every row, columns ascending within it. O(nnz·k) at worst."""
     for i in range(indptr.shape[0] - 1):

@@ -7,6 +7,7 @@ each also derives from the builtin a scikit-learn user would expect.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 
 class LongtailError(Exception):
@@ -102,3 +103,34 @@ def one_sentence(error: Exception) -> str:
     if isinstance(error, LongtailError):
         return text
     return f"It stopped with {type(error).__name__}{f': {text}' if text else '.'}"
+
+
+def printable(value: Any, limit: int | None = None) -> str:
+    """A name or text on one line: white space as single blanks, control characters as escapes.
+
+    Parameters
+    ----------
+    value : object
+        Anything; its `str` is shown.
+    limit : int, optional
+        Characters at most; what is cut off is replaced by an ellipsis.
+
+    Examples
+    --------
+    >>> printable("two\\n lines \\x1b[31m")
+    'two lines \\\\x1b[31m'
+    >>> printable("a long name", limit=6)
+    'a lon…'
+    """
+    text = str(value)
+    if limit is not None:
+        text = text[: 4 * limit + 100]
+    line = " ".join(text.split())
+    if not line.isprintable():
+        line = "".join(
+            letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+            for letter in line
+        )
+    if limit is not None and len(line) > limit:
+        line = line[: max(limit - 1, 0)].rstrip() + "…"
+    return line

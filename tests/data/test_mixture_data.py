@@ -159,5 +159,5 @@ def test_odd_parameters_are_refused(parameters, cause):
 
 
 def test_one_point_cannot_be_parted():
-    with pytest.raises(InputError, match="2 points"):
+    with pytest.raises(InputError, match="2 rows"):
         make_mixture(1)

@@ -230,13 +230,14 @@ class TestGrowth:
         ]  # fmt: skip
         figure = report.growth_figure(table, title="$a")
         maf1, seconds = figure.axes
-        drawn = {box.get_label(): box.lines[0] for box in maf1.containers}
+        drawn = {line.get_label(): line for line in maf1.lines}
         assert drawn["mRb"].get_xdata().tolist() == [100, 500]
         assert drawn["mRb"].get_ydata().tolist() == pytest.approx([55, 30])
         assert drawn["OVA"].get_ydata().tolist() == pytest.approx([40, 10])
-        assert [box.lines[0].get_ydata().tolist() for box in seconds.containers] == [
-            [2, 20], [1, 50],
-        ]  # fmt: skip
+        lines = [line for line in seconds.lines if line.get_label() in ("mRb", "OVA")]
+        assert [line.get_ydata().tolist() for line in lines] == [[2, 20], [1, 50]]
+        spread = maf1.containers[0].lines[2][0].get_segments()  # of mRb, which has two seeds
+        assert spread[0][:, 1] == pytest.approx([55 - 50**0.5, 55 + 50**0.5])
         assert seconds.get_yscale() == "log"
         report.save_figure(figure, tmp_path / "a.png")
 

@@ -19,7 +19,7 @@ from longtail.metrics import FREQUENCY_BINS
 from tests.report.test_comparison import COMMON, result
 
 HOSTILE = '<script>alert("1")</script>&amp;\x1b[2J\n<!--'
-SHOWN = "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;amp;\\x1b[2J &lt;!--"
+SHOWN = "&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;&amp;amp;\\x1b[2J &lt;!--"
 
 
 class Reader(HTMLParser):
@@ -254,6 +254,7 @@ class TestWriting:
         (tmp_path / "a.html").mkdir()
         with pytest.raises(ParameterError, match="is a folder"):
             report.save_page("", tmp_path / "a.html")
-        monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-        with pytest.raises(MissingExtraError, match="matplotlib"):
-            report.check_page_target("a.html")
+        for package, name in (("jinja2", "jinja2"), ("matplotlib.figure", "matplotlib")):
+            monkeypatch.setitem(__import__("sys").modules, package, None)
+            with pytest.raises(MissingExtraError, match=name):
+                report.check_page_target("a.html")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from longtail.errors import ParameterError
-from longtail.report import plot_ratio, ratio_figure, save_figure
+from longtail.report import ratio_figure, save_figure
 
 TABLE = pl.DataFrame(
     {
@@ -34,5 +34,5 @@ def test_what_cannot_be_drawn():
         ratio_figure(TABLE.drop("example", "macro"))
     with pytest.raises(ParameterError, match="nothing to draw"):
         ratio_figure(TABLE.head(0))
-    with pytest.raises(ParameterError, match="no micro; it has dataset, ratio"):
-        plot_ratio(TABLE, ratio_figure(TABLE).axes[0], kind="micro")
+    with pytest.raises(ParameterError, match="no ratio; it has dataset, example"):
+        ratio_figure(TABLE.drop("ratio"))

@@ -82,8 +82,8 @@ def test_files_and_odd_curves(curve, tmp_path):
         report.tail_figure(curve, chosen=0.33)
     with pytest.raises(ParameterError, match="no P@k"):
         report.tail_figure(curve.select("tail"))
-    with pytest.raises(ParameterError, match="no P@2"):
-        report.plot_tail_curve(curve, one.axes[0], k=2)
+    with pytest.raises(ParameterError, match="no PSP@3"):
+        report.tail_figure(curve.drop("PSP@3"))
 
 
 def test_table(curve):

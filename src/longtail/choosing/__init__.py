@@ -6,7 +6,7 @@ from longtail.choosing.limits import Limits
 from longtail.choosing.measuring import Trained, measured, train_method
 from longtail.choosing.model_size import count_parameters, saved_size
 from longtail.choosing.peak_memory import PeakMemory
-from longtail.choosing.problem import Features, Problem, prepare
+from longtail.choosing.problem import PreparedFeatures, Problem, prepare
 from longtail.choosing.recommendation import Alternative, Recommendation, check_want, recommend
 from longtail.choosing.results import Comparison, Result, Setup, mean_result
 from longtail.choosing.rules import DECISIVE, RULES, Rule, Want
@@ -18,9 +18,9 @@ __all__ = [
     "Alternative",
     "Comparison",
     "DataFacts",
-    "Features",
     "Limits",
     "PeakMemory",
+    "PreparedFeatures",
     "Problem",
     "Recommendation",
     "Result",

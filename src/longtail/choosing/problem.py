@@ -23,7 +23,7 @@ Transformer = TextFeatures | RowScaler
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class PreparedFeatures:
     """Features of one kind, of both parts.
 
     Attributes
@@ -94,9 +94,9 @@ class Problem:
     inputs: Any
     test_inputs: Any
     transformers: Mapping[FeatureKind, Transformer]
-    made: dict[FeatureKind, Features] = field(default_factory=dict)
+    made: dict[FeatureKind, PreparedFeatures] = field(default_factory=dict)
 
-    def features(self, kind: FeatureKind = "scaled") -> Features:
+    def features(self, kind: FeatureKind = "scaled") -> PreparedFeatures:
         """The features of a kind, made when they are first asked for and kept.
 
         Parameters
@@ -108,19 +108,19 @@ class Problem:
             self.made[kind] = self._shared(kind) or self._new(self.transformers[kind])
         return self.made[kind]
 
-    def _shared(self, kind: FeatureKind) -> Features | None:
+    def _shared(self, kind: FeatureKind) -> PreparedFeatures | None:
         """Features of another kind that the same transformer makes, if there are any."""
         wanted = self.transformers[kind]
         return next(
             (made for other, made in self.made.items() if self.transformers[other] is wanted), None
         )
 
-    def _new(self, transformer: Transformer) -> Features:
+    def _new(self, transformer: Transformer) -> PreparedFeatures:
         started = time.perf_counter()
         fitted = clone(transformer)
         X = fitted.fit_transform(self.inputs)
         X_test = fitted.transform(self.test_inputs)
-        return Features(X, X_test, fitted, time.perf_counter() - started)
+        return PreparedFeatures(X, X_test, fitted, time.perf_counter() - started)
 
     @property
     def n_points(self) -> int:

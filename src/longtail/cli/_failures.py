@@ -103,7 +103,7 @@ def command_line(context: Any) -> str:
 
 def complain(what: object, kind: str = "Error: ") -> None:
     """Say something on stderr, on one line whatever it holds."""
-    from longtail.report import printable
+    from longtail.errors import printable
 
     with suppress(BrokenPipeError):
         print(f"{kind}{printable(what)}", file=sys.stderr, flush=True)

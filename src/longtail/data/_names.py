@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.data._sink import as_utf8, written_whole
 from longtail.data._source import LineBlocks, decoded, shown, sibling
 from longtail.data._sparse_lines import warn_of_data
+from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, InputError
 from longtail.labels import name_array
 
@@ -28,17 +30,37 @@ def read_names(path: Path) -> list[str]:
         return [decoded(blocks, number, line) for number, line in blocks.lines()]
 
 
-def names_beside(
-    path: Path, file_names: Sequence[str], width: int, *, what: str, has_header: bool
-) -> tuple[NDArray[Any] | None, int]:
-    """Names from the first of these files beside `path`, and the number of columns they make.
+def dataset_with_names(
+    path: Path,
+    X: sp.csr_array,
+    Y: sp.csr_array,
+    *,
+    features_told: bool = True,
+    labels_told: bool = True,
+    feature_files: Sequence[str] = (FEATURE_NAMES,),
+    label_files: Sequence[str] = (LABEL_NAMES,),
+) -> Dataset:
+    """The data set of two matrices, with the names of their columns from files beside `path`.
 
-    More names than columns widen the data, with a warning if a header said otherwise; fewer are
-    refused. Label names must be distinct.
+    More names than columns widen a matrix, with a warning if its width was told; fewer are refused.
     """
+    feature_names = _names_beside(path, feature_files, X.shape[1], "feature", features_told)
+    label_names = _names_beside(path, label_files, Y.shape[1], "label", labels_told)
+    for matrix, names in ((X, feature_names), (Y, label_names)):
+        if names is not None:
+            matrix.resize(matrix.shape[0], len(names))
+    return dataset_from_file(
+        path, X, Y, feature_names=feature_names, label_names=label_names, name=set_name(path)
+    )
+
+
+def _names_beside(
+    path: Path, file_names: Sequence[str], width: int, what: str, told: bool
+) -> NDArray[Any] | None:
+    """Names of at least `width` columns from the first of these files; labels' must be distinct."""
     found = next((file for name in file_names if (file := sibling(path, name))), None)
     if found is None:
-        return None, width
+        return None
     names = read_names(found)
     while len(names) > width and not names[-1].strip():
         names.pop()
@@ -48,14 +70,14 @@ def names_beside(
             "of them, or move this file away",
             path=found,
         )
-    if len(names) > width and has_header:
+    if len(names) > width and told:
         warn_of_data(
             f"{path}: there should be {width} {what}s, but {found.name} names {len(names)}; "
             f"taking {len(names)}"
         )
     if what == "label":
         check_distinct(names, found)
-    return name_array(names), len(names)
+    return name_array(names)
 
 
 def check_distinct(names: Sequence[str], path: Path) -> None:

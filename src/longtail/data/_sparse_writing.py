@@ -4,11 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, write_names_beside
+from longtail.data._sink import written_whole
+from longtail.data.dataset import Dataset
+from longtail.errors import InputError
+
+
+def features_of(dataset: Dataset, format: str, *, least: int = 0) -> sp.csr_array:
+    """The features to write, `least` columns or more; a data set without them is refused."""
+    if dataset.X is None or dataset.n_features < least:
+        raise InputError(f"{format} holds features, and the data set has none; save it as JSONL.")
+    return dataset.X
+
+
+def write_labelled(dataset: Dataset, path: Path, header: bytes, format: str) -> None:
+    """Write a header with the three sizes, a line per point, and the names beside the file."""
+    X = features_of(dataset, format, least=1)
+    with written_whole(path) as file:
+        write_names(dataset, path)
+        file.write(header % (len(dataset), dataset.n_features, dataset.n_labels))
+        for begin, end in row_ranges(X):
+            file.write(labelled_lines(X, dataset.Y, begin, end))
+
+
+def write_names(dataset: Dataset, path: Path) -> None:
+    """Write the names of features and labels beside a file."""
+    write_names_beside(path, dataset.feature_names, FEATURE_NAMES)
+    write_names_beside(path, dataset.label_names, LABEL_NAMES)
 
 
 def labelled_lines(X: sp.csr_array, Y: sp.csr_array, begin: int, end: int) -> bytes:

@@ -13,27 +13,24 @@ a cache folder under a name that holds them.
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import inspect
-import json
 import os
 import pkgutil
 import re
 import sys
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MethodType, ModuleType
 from typing import Any
 
-from longtail.data._sink import written_whole
 from longtail.data.dataset import Dataset
-from longtail.errors import DataError
+from longtail.data.tables import read_jsonl, write_jsonl
+from longtail.errors import DataError, LongtailError
 from longtail.labels import names_to_matrix
 
 PACKAGES = ("numpy", "scipy", "sklearn")
@@ -41,8 +38,7 @@ MIN_COUNT = 2
 """A label that occurs less often is left out."""
 
 _MIN_WORDS = 3
-_FORMAT = 1
-_MAX_CACHE_BYTES = 1 << 28
+_FORMAT = 2
 _NOT_API = {
     *("conftest", "core", "distutils", "estimator_checks", "experimental"),
     *("externals", "f2py", "setup", "test", "tests", "typing"),
@@ -96,13 +92,16 @@ def load_api_docs(*, refresh: bool = False) -> Dataset:
     True
     """
     path = cache_folder() / _cache_name()
-    rows = None if refresh else _read_cache(path)
-    if rows is None:
-        rows = collect_rows(PACKAGES)
-        _write_cache(path, rows)
+    if not refresh:
+        with suppress(DataError):
+            return replace(read_jsonl(path), name="api-docs")
+    rows = collect_rows(PACKAGES)
     Y, names = names_to_matrix(labels for _, labels in rows)
-    texts = [text for text, _ in rows]
-    return Dataset(X=None, Y=Y, label_names=names, texts=texts, name="api-docs")
+    data = Dataset(None, Y, label_names=names, texts=[text for text, _ in rows], name="api-docs")
+    with suppress(LongtailError, OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_jsonl(data, path)
+    return data
 
 
 @dataclass(frozen=True)
@@ -335,39 +334,3 @@ def cache_folder() -> Path:
 def _cache_name() -> str:
     versions = (f"{name}-{importlib.import_module(name).__version__}" for name in PACKAGES)
     return re.sub(r"[^\w.+-]", "_", f"api-docs-{_FORMAT}-{'-'.join(versions)}") + ".jsonl.gz"
-
-
-def _read_cache(path: Path) -> list[tuple[str, list[str]]] | None:
-    """What `_write_cache` wrote, or None if it is missing, damaged or something else."""
-    try:
-        with gzip.open(path, "rb") as file:
-            content = file.read(_MAX_CACHE_BYTES)
-        head, *lines = content.decode().splitlines()
-        rows = [json.loads(line) for line in lines]
-        if json.loads(head) != {"format": _FORMAT, "rows": len(rows)}:
-            return None
-        return [(_checked_text(row["text"]), _checked_labels(row["labels"])) for row in rows]
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def _checked_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _checked_labels(value: Any) -> list[str]:
-    if not isinstance(value, list):
-        raise TypeError
-    return [_checked_text(label) for label in value]
-
-
-def _write_cache(path: Path, rows: list[tuple[str, list[str]]]) -> None:
-    """Write the cache whole, or not at all where the folder refuses."""
-    lines = [json.dumps({"format": _FORMAT, "rows": len(rows)})]
-    lines += [json.dumps({"text": text, "labels": labels}) for text, labels in rows]
-    with suppress(DataError, OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(path) as file:
-            file.write("\n".join(lines).encode())

@@ -20,7 +20,7 @@ from longtail.data._generate_kernels import (
 )
 from longtail.data.dataset import Dataset
 from longtail.errors import ParameterError
-from longtail.parameters import generator_of
+from longtail.parameters import generator_of, is_count, is_number
 
 _COMMON_SHARE = 0.05
 """Share of the words, the most frequent ones, that belong to no label."""
@@ -88,19 +88,19 @@ def make_longtail(
     >>> data.X.shape, data.Y.shape, data.Y.nnz
     ((1000, 500), (1000, 200), 5000)
     """
-    _check_sizes(n_samples=n_samples, n_features=n_features, n_labels=n_labels)
+    check_sizes(n_samples=n_samples, n_features=n_features, n_labels=n_labels)
     _check_real("labels_per_sample", labels_per_sample, 0, n_labels / 2, "half of n_labels")
     _check_real("features_per_sample", features_per_sample, 0, n_features, "n_features")
     _check_real("power", power, 0, 10)
     _check_real("noise", noise, 0, 1)
-    _check_sizes(features_per_label=features_per_label)
+    check_sizes(features_per_label=features_per_label)
     if n_samples * labels_per_sample > _MAX_SIZE:
         raise ParameterError(
             "n_samples times labels_per_sample must stay below 2**31; make several sets."
         )
     if n_groups is None:
         n_groups = max(1, min(round(np.sqrt(n_labels)), n_samples))
-    _check_sizes(n_groups=n_groups)
+    check_sizes(n_groups=n_groups)
     if n_groups > n_samples:
         raise ParameterError(
             f"n_groups must be at most n_samples, {n_samples}, as a group needs a document; it is "
@@ -231,15 +231,14 @@ def _kernel_state(random: np.random.RandomState) -> NDArray[np.uint64]:
     return random.randint(0, 2**63 - 1, size=1, dtype=np.int64).astype(np.uint64)
 
 
-def _check_sizes(**sizes: Any) -> None:
+def check_sizes(**sizes: Any) -> None:
+    """Refuse sizes that are not whole numbers from 1 to 2^31 - 1."""
     for name, value in sizes.items():
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not (whole and 1 <= value <= _MAX_SIZE):
+        if not (is_count(value) and value <= _MAX_SIZE):
             raise ParameterError(f"{name} must be a positive integer below 2**31, not {value!r}.")
 
 
 def _check_real(name: str, value: Any, low: float, high: float, of: str = "") -> None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not (number and low <= value <= high):
+    if not (is_number(value) and low <= value <= high):
         limit = f"{of}, {high:g}" if of else f"{high:g}"
         raise ParameterError(f"{name} must lie between {low:g} and {limit}, not {value!r}.")

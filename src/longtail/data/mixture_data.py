@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax
 
 from longtail.data.dataset import Dataset
-from longtail.errors import InputError, ParameterError
-from longtail.parameters import check_not_negative, check_positive, generator_of, is_count
+from longtail.data.generate import check_sizes
+from longtail.data.split import rows_to_test
+from longtail.errors import ParameterError
+from longtail.parameters import check_not_negative, check_positive, generator_of
 
 Draw = Literal["argmax", "sample"]
 
@@ -141,12 +143,21 @@ def make_mixture(
     >>> make_mixture(300, draw="sample", random_state=0).upper_bound < 1
     True
     """
-    _check(n_samples, n_features, n_labels, n_components, draw)
+    check_sizes(
+        n_samples=n_samples, n_features=n_features, n_labels=n_labels, n_components=n_components
+    )
+    if n_labels > _MAX_LABELS:
+        raise ParameterError(
+            f"n_labels must be at most {_MAX_LABELS}, as all sets of labels are gone through; it "
+            f"is {n_labels}."
+        )
+    if draw not in get_args(Draw):
+        raise ParameterError(f"draw must be one of {get_args(Draw)}, not {draw!r}.")
     check_not_negative(noise=noise)
     check_positive(
         gate_scale=gate_scale, expert_scale=expert_scale, intercept_scale=intercept_scale
     )
-    n_test = _test_points(test_size, n_samples)
+    n_test = rows_to_test(test_size, n_samples)
     random = generator_of(random_state)
     gate = random.normal(size=(n_features + 1, n_components))
     gate *= np.append(np.full(n_features, gate_scale), 0.5)[:, None]
@@ -259,30 +270,3 @@ def _expert_scores(X: NDArray[np.float64], experts: NDArray[np.float64]) -> NDAr
 
 def _dense(X: Any) -> NDArray[np.float64]:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-
-
-def _check(n_samples: Any, n_features: Any, n_labels: Any, n_components: Any, draw: Any) -> None:
-    sizes = {"n_features": n_features, "n_labels": n_labels, "n_components": n_components}
-    for name, value in {"n_samples": n_samples, **sizes}.items():
-        if not (is_count(value) and value < 2**31):
-            raise ParameterError(f"{name} must be a positive integer below 2**31, not {value!r}.")
-    if n_labels > _MAX_LABELS:
-        raise ParameterError(
-            f"n_labels must be at most {_MAX_LABELS}, as all sets of labels are gone through; it "
-            f"is {n_labels}."
-        )
-    if draw not in get_args(Draw):
-        raise ParameterError(f"draw must be one of {get_args(Draw)}, not {draw!r}.")
-
-
-def _test_points(test_size: Any, n: int) -> int:
-    if n < 2:
-        raise InputError(f"A training and a test part need at least 2 points, not {n}.")
-    if is_count(test_size) and test_size < n:
-        return int(test_size)
-    if isinstance(test_size, float | np.floating) and 0 < test_size < 1:
-        return min(max(round(n * float(test_size)), 1), n - 1)
-    raise ParameterError(
-        f"test_size must be a share between 0 and 1 or a number of points from 1 to {n - 1}, not "
-        f"{test_size!r}."
-    )

@@ -38,7 +38,7 @@ from longtail.data._source import (
     without_gz,
 )
 from longtail.data._sparse_lines import LineOptions, MissingValue
-from longtail.data._sparse_writing import number_texts, row_ranges
+from longtail.data._sparse_writing import features_of, number_texts, row_ranges
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, InputError
 from longtail.labels import name_array
@@ -138,9 +138,7 @@ def write_mulan(dataset: Dataset, path: PathLike) -> None:
     path : path-like
         The ARFF file; packed if its name ends in `.gz`.
     """
-    X, Y, path = dataset.X, dataset.Y, Path(path)
-    if X is None:
-        raise InputError("ARFF holds features, and the data set has none; save it as JSONL.")
+    X, Y, path = features_of(dataset, "ARFF"), dataset.Y, Path(path)
     features = _names(dataset.feature_names, "f", dataset.n_features)
     labels = _names(dataset.label_names, "l", dataset.n_labels)
     names = features + labels

@@ -14,7 +14,7 @@ from longtail._sparse import as_csr
 from longtail.data.dataset import Dataset
 from longtail.errors import DataWarning, InputError, ParameterError
 from longtail.labels import encode_labels
-from longtail.parameters import generator_of
+from longtail.parameters import generator_of, is_count
 
 
 def train_test_split(
@@ -91,7 +91,7 @@ def split_rows(
     """
     matrix = _label_matrix(Y)
     n = matrix.shape[0]
-    wanted = _test_rows_wanted(test_size, n)
+    wanted = rows_to_test(test_size, n)
     order = generator_of(random_state).permutation(n).astype(np.int64)
     _, labels, counts = np.unique(matrix.indices, return_inverse=True, return_counts=True)
     in_test = np.zeros(n, dtype=np.bool_)
@@ -125,13 +125,13 @@ def _label_matrix(Y: Any) -> sp.csr_array:
     return matrix
 
 
-def _test_rows_wanted(test_size: Any, n: int) -> int:
+def rows_to_test(test_size: Any, n: int) -> int:
+    """The number of test rows that a share or a number stands for, between 1 and n - 1."""
     if n < 2:
         raise InputError(f"A split needs at least 2 rows, but the data set has {n}.")
-    if isinstance(test_size, int | np.integer) and not isinstance(test_size, bool):
-        if 1 <= test_size < n:
-            return int(test_size)
-    elif isinstance(test_size, float | np.floating) and 0 < test_size < 1:
+    if is_count(test_size) and test_size < n:
+        return int(test_size)
+    if isinstance(test_size, float | np.floating) and 0 < test_size < 1:
         return min(max(round(n * float(test_size)), 1), n - 1)
     raise ParameterError(
         f"test_size must be a share between 0 and 1 or a number of rows from 1 to {n - 1}, not "

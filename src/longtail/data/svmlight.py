@@ -13,14 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from longtail.data._names import (
-    FEATURE_NAMES,
-    LABEL_NAMES,
-    names_beside,
-    set_name,
-    write_names_beside,
-)
-from longtail.data._sink import written_whole
+from longtail.data._names import dataset_with_names
 from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, Source
 from longtail.data._sparse_lines import (
     Duplicates,
@@ -28,10 +21,10 @@ from longtail.data._sparse_lines import (
     MissingValue,
     read_sparse_lines,
 )
-from longtail.data._sparse_writing import labelled_lines, row_ranges
+from longtail.data._sparse_writing import write_labelled
 from longtail.data._text_kernels import LARGEST_ID
-from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, InputError, ParameterError
+from longtail.data.dataset import Dataset
+from longtail.errors import DataError, ParameterError
 
 _SIZES = re.compile(rb"^# (\d{1,10}) points, (\d{1,10}) features, (\d{1,10}) labels\s*$", re.M)
 _BASE = re.compile(rb"^# ?Column indices are (zero|one)-based", re.M)
@@ -112,21 +105,13 @@ def read_svmlight(
         )
     width = _width("features", n_features, claimed_features, features.width, path)
     n_columns = _width("labels", n_labels, claimed_labels, labels.width, path)
-    told = sizes is not None
-    feature_names, width = names_beside(
-        path, [FEATURE_NAMES], width, what="feature", has_header=told or n_features is not None
-    )
-    label_names, n_columns = names_beside(
-        path, [LABEL_NAMES], n_columns, what="label", has_header=told or n_labels is not None
-    )
     merge = duplicates == "merge"
-    return dataset_from_file(
+    return dataset_with_names(
         path,
         features.matrix(width, merge=merge),
         labels.matrix(n_columns, merge=merge),
-        feature_names=feature_names,
-        label_names=label_names,
-        name=set_name(path),
+        features_told=sizes is not None or n_features is not None,
+        labels_told=sizes is not None or n_labels is not None,
     )
 
 
@@ -154,18 +139,8 @@ def write_svmlight(dataset: Dataset, path: PathLike) -> None:
     0,1 0:0.5
      1:2
     """
-    X, Y, path = dataset.X, dataset.Y, Path(path)
-    if X is None or not dataset.n_features:
-        raise InputError("svmlight holds features, and the data set has none; save it as JSONL.")
-    with written_whole(path) as file:
-        write_names_beside(path, dataset.feature_names, FEATURE_NAMES)
-        write_names_beside(path, dataset.label_names, LABEL_NAMES)
-        file.write(
-            b"# %d points, %d features, %d labels\n"
-            % (len(dataset), dataset.n_features, dataset.n_labels)
-        )
-        for begin, end in row_ranges(X):
-            file.write(labelled_lines(X, Y, begin, end))
+    header = b"# %d points, %d features, %d labels\n"
+    write_labelled(dataset, Path(path), header, "svmlight")
 
 
 def _width(what: str, wanted: int | None, claimed: int, found: int, path: Path) -> int:

@@ -19,14 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from longtail.data._names import (
-    FEATURE_NAMES,
-    LABEL_NAMES,
-    names_beside,
-    set_name,
-    write_names_beside,
-)
-from longtail.data._sink import written_whole
+from longtail.data._names import dataset_with_names
 from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, shown
 from longtail.data._sparse_lines import (
     Duplicates,
@@ -37,9 +30,9 @@ from longtail.data._sparse_lines import (
     read_header,
     read_sparse_lines,
 )
-from longtail.data._sparse_writing import labelled_lines, row_ranges
-from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, InputError
+from longtail.data._sparse_writing import write_labelled
+from longtail.data.dataset import Dataset
+from longtail.errors import DataError
 
 _HEADER = ("points", "features", "labels")
 
@@ -92,25 +85,12 @@ def read_xmc(
             remedy="if the file has no header, read it with format='svmlight'",
         )
         labels, features = read_sparse_lines(blocks, options)
-        path = blocks.path
         check_row_count(blocks, n_points, features.n_rows)
         n_features = agreed(blocks, "features", n_features, features.width)
         n_labels = agreed(blocks, "labels", n_labels, labels.width)
-    feature_names, n_features = names_beside(
-        path, [FEATURE_NAMES], n_features, what="feature", has_header=True
-    )
-    label_names, n_labels = names_beside(
-        path, [LABEL_NAMES], n_labels, what="label", has_header=True
-    )
     merge = duplicates == "merge"
-    return dataset_from_file(
-        path,
-        features.matrix(n_features, merge=merge),
-        labels.matrix(n_labels, merge=merge),
-        feature_names=feature_names,
-        label_names=label_names,
-        name=set_name(path),
-    )
+    X, Y = features.matrix(n_features, merge=merge), labels.matrix(n_labels, merge=merge)
+    return dataset_with_names(blocks.path, X, Y)
 
 
 def write_xmc(dataset: Dataset, path: PathLike) -> None:
@@ -138,15 +118,7 @@ def write_xmc(dataset: Dataset, path: PathLike) -> None:
     0,1 0:0.5
      1:2
     """
-    X, Y, path = dataset.X, dataset.Y, Path(path)
-    if X is None or not dataset.n_features:
-        raise InputError("XMC text holds features, and the data set has none; save it as JSONL.")
-    with written_whole(path) as file:
-        write_names_beside(path, dataset.feature_names, FEATURE_NAMES)
-        write_names_beside(path, dataset.label_names, LABEL_NAMES)
-        file.write(b"%d %d %d\n" % (len(dataset), dataset.n_features, dataset.n_labels))
-        for begin, end in row_ranges(X):
-            file.write(labelled_lines(X, Y, begin, end))
+    write_labelled(dataset, Path(path), b"%d %d %d\n", "XMC text")
 
 
 def read_split(path: PathLike, *, n_points: int | None = None) -> NDArray[np.int64]:

@@ -14,13 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from longtail.data._names import (
-    FEATURE_NAMES,
-    LABEL_NAMES,
-    names_beside,
-    set_name,
-    write_names_beside,
-)
+from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, dataset_with_names
 from longtail.data._sink import written_whole
 from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, shown, sibling
 from longtail.data._sparse_lines import (
@@ -32,10 +26,10 @@ from longtail.data._sparse_lines import (
     read_header,
     read_sparse_lines,
 )
-from longtail.data._sparse_writing import feature_tokens, row_ranges
+from longtail.data._sparse_writing import feature_tokens, features_of, row_ranges, write_names
 from longtail.data._text_kernels import LARGEST_ID
-from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, InputError, ParameterError
+from longtail.data.dataset import Dataset
+from longtail.errors import DataError, ParameterError
 
 _FEATURES_END = "_X_Xf.txt"
 _LABELS_END = "_X_Y.txt"
@@ -101,21 +95,12 @@ def read_xmc_pair(
             "need a line for every point",
             path=labels_file,
         )
-    feature_names, n_features = names_beside(
-        features_file, [FEATURE_NAMES, "Xf.txt"], X.shape[1], what="feature", has_header=True
-    )
-    label_names, n_labels = names_beside(
-        features_file, [LABEL_NAMES, "Y.txt"], Y.shape[1], what="label", has_header=True
-    )
-    X.resize(X.shape[0], n_features)
-    Y.resize(Y.shape[0], n_labels)
-    return dataset_from_file(
+    return dataset_with_names(
         features_file,
         X,
         Y,
-        feature_names=feature_names,
-        label_names=label_names,
-        name=set_name(features_file),
+        feature_files=(FEATURE_NAMES, "Xf.txt"),
+        label_files=(LABEL_NAMES, "Y.txt"),
     )
 
 
@@ -218,9 +203,7 @@ def write_xmc_pair(dataset: Dataset, path: PathLike) -> None:
     0:1 1:1
     """
     path = Path(path)
-    X, Y = dataset.X, dataset.Y
-    if X is None:
-        raise InputError("XMC text holds features, and the data set has none; save it as JSONL.")
+    X, Y = features_of(dataset, "XMC text"), dataset.Y
     packed = ".gz" if path.name.endswith(".gz") else ""
     stem = path.name.removesuffix(packed)
     if not stem.endswith(_FEATURES_END):
@@ -229,8 +212,7 @@ def write_xmc_pair(dataset: Dataset, path: PathLike) -> None:
         )
     labels_path = path.with_name(stem.removesuffix(_FEATURES_END) + _LABELS_END + packed)
     with written_whole(path) as features_file, written_whole(labels_path) as labels_file:
-        write_names_beside(path, dataset.feature_names, FEATURE_NAMES)
-        write_names_beside(path, dataset.label_names, LABEL_NAMES)
+        write_names(dataset, path)
         for matrix, file in ((X, features_file), (Y, labels_file)):
             file.write(b"%d %d\n" % matrix.shape)
             for begin, end in row_ranges(matrix):

@@ -8,31 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel
+from longtail._sparse import replace_worst
 
 HITS, NDCG, RECALL, PS_HITS, PS_BEST, PS_NDCG, PS_NDCG_BEST = range(7)
-
-
-@kernel
-def _sift_down(columns, values, size, value, column):
-    """Put (value, column) at the root of a heap with the worst entry on top."""
-    hole = 0
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        right = child + 1
-        if right < size and (
-            values[right] < values[child]
-            or (values[right] == values[child] and columns[right] > columns[child])
-        ):
-            child = right
-        if value < values[child] or (value == values[child] and column > columns[child]):
-            break
-        values[hole] = values[child]
-        columns[hole] = columns[child]
-        hole = child
-    values[hole] = value
-    columns[hole] = column
 
 
 @kernel
@@ -59,13 +37,13 @@ def best_of_row(indices, data, start, stop, columns, values):
             values[hole] = value
             columns[hole] = column
         elif values[0] < value or (values[0] == value and columns[0] > column):
-            _sift_down(columns, values, size, value, column)
+            replace_worst(columns, values, column, value)
     for last in range(size - 1, 0, -1):
         value = values[last]
         column = columns[last]
         values[last] = values[0]
         columns[last] = columns[0]
-        _sift_down(columns, values, last, value, column)
+        replace_worst(columns[:last], values[:last], column, value)
     return size
 
 

@@ -8,36 +8,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.methods.linear import Certificate
+from longtail.errors import printable
 from longtail.report.plots import (
     BLUE,
     GREY,
     ORANGE,
     check_plot_target,
-    figure_class,
+    label_axes,
+    panels,
     save_figure,
 )
-from longtail.report.safe import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from longtail.methods.linear import Certificate
+
 _EQUAL = 1e-4
 _COLOURS = {"better": BLUE, "equal": GREY, "worse": ORANGE}
 
 
-def plot_objectives(certificate: Certificate, ax: Axes) -> None:
+def _plot_objectives(certificate: Certificate, ax: Axes) -> None:
     """The model's objective of every label against liblinear's, on logarithmic axes.
 
     This is the paper's Figure 2: below the diagonal the model is better.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        What `certify` gives.
-    ax : matplotlib Axes
-        Where to draw.
     """
     ours = certificate.table["objective"].to_numpy()
     theirs = certificate.table["liblinear"].to_numpy()
@@ -50,25 +45,16 @@ def plot_objectives(certificate: Certificate, ax: Axes) -> None:
         ax.scatter(
             theirs[chosen], ours[chosen], s=14, color=_COLOURS[name], label=_legend(name, chosen)
         )
-    ax.set_xlabel("objective of liblinear")
-    ax.set_ylabel("objective of the model")
+    label_axes(ax, "objective of liblinear", "objective of the model")
     ax.set_title("Objectives")
-    ax.grid(True, which="major", alpha=0.25)
     if len(ours):
         ax.legend(frameon=False)
 
 
-def plot_differences(certificate: Certificate, ax: Axes) -> None:
+def _plot_differences(certificate: Certificate, ax: Axes) -> None:
     """How far the model's objective lies from liblinear's, by the positives of the label.
 
     Differences below 1e-4, which count as none, are on a linear scale, others on a logarithmic one.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        What `certify` gives.
-    ax : matplotlib Axes
-        Where to draw.
     """
     positives = certificate.table["positives"].to_numpy()
     difference = certificate.table["difference"].to_numpy()
@@ -80,10 +66,8 @@ def plot_differences(certificate: Certificate, ax: Axes) -> None:
     ax.set_yscale("symlog", linthresh=_EQUAL)
     reach = 2 * max(np.abs(difference).max(initial=0.0), _EQUAL)
     ax.set_ylim(-reach, reach)
-    ax.set_xlabel("points with the label")
-    ax.set_ylabel("model / liblinear - 1")
+    label_axes(ax, "points with the label", "model / liblinear - 1")
     ax.set_title("Difference by frequency")
-    ax.grid(True, which="major", alpha=0.25)
 
 
 def certificate_figure(certificate: Certificate, *, title: str | None = None) -> Figure:
@@ -104,12 +88,9 @@ def certificate_figure(certificate: Certificate, *, title: str | None = None) ->
     >>> [ax.get_title() for ax in figure.axes]
     ['Objectives', 'Difference by frequency']
     """
-    figure = figure_class()(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_objectives(certificate, left)
-    plot_differences(certificate, right)
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
+    figure, (left, right) = panels(2, 10, 4.2, title)
+    _plot_objectives(certificate, left)
+    _plot_differences(certificate, right)
     return figure
 
 
@@ -131,7 +112,7 @@ def plot_certificate(
         check_plot_target(target)
         save_figure(certificate_figure(certificate, title=title), target)
         return
-    plot_objectives(certificate, target)
+    _plot_objectives(certificate, target)
     if title is not None:
         target.set_title(printable(title), parse_math=False)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from longtail.choosing import Comparison, Result
 from longtail.choosing.results import COSTS
-from longtail.report.safe import printable
+from longtail.errors import printable
 
 COST_NAMES = {
     "train_seconds": "train s",

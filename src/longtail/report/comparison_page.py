@@ -1,13 +1,14 @@
 """A comparison as one page: how the methods came out, at what cost, and where on the tail.
 
-The page is a single file to open, send or print; `longtail.report.html` has its building blocks.
+The page is a single file to open, send or print. Its words stand in `comparison.html` beside this
+file; here is what goes into them.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -20,7 +21,7 @@ from longtail.methods.registry import methods
 from longtail.report.comparison import ComparisonTable, best_line
 from longtail.report.comparison_plot import comparison_figure
 from longtail.report.frequency import frequency_figure, trained_bins
-from longtail.report.html import Cell, facts, page, plot, table, text
+from longtail.report.html import Best, Table, page, plot
 from longtail.report.plots import label_counts_figure
 from longtail.report.tables import counts_spanned, percent, tail_facts
 from longtail.report.tail import tail_curves_figure
@@ -70,51 +71,28 @@ def comparison_html(
     """
     name = comparison.common.data
     title = title or ("Comparison of methods" if name is None else f"Methods compared on {name}")
-    parts = [
-        f"<h1>{text(title)}</h1>",
-        *_state(comparison, interrupted),
-        *_results(comparison),
-        *_left_out(comparison),
-        *_accuracy(comparison),
-        *_curves(comparison),
-        *_bins(comparison),
-        *_data(comparison),
-        *_settings(comparison),
-        *_making(command),
-    ]
-    return page(title, parts)
-
-
-def _state(comparison: Comparison, interrupted: str | None) -> Iterator[str]:
-    common = comparison.common
-    line = (
-        f"Trained on {common.train_points:,} points, tested on {common.test_points:,}; "
-        f"{common.labels:,} labels, {common.features:,} features."
+    return page(
+        "comparison.html",
+        title=title,
+        common=comparison.common,
+        comparison=comparison,
+        interrupted=interrupted,
+        command=command,
+        best_line=best_line(comparison),
+        results=_results(comparison),
+        left_out=_left_out(comparison),
+        accuracy=_accuracy(comparison),
+        curves=_curves(comparison),
+        bins=_bins(comparison),
+        facts=_facts(comparison),
+        data_plots=_data_plots(comparison),
+        settings=_settings(comparison),
+        made=_made(),
     )
-    if common.tail:
-        line += f" Rankings favour rare labels with a tail weight of {common.tail:g}."
-    if common.unknown_labels:
-        labels = "label is" if common.unknown_labels == 1 else "labels are"
-        line += f" {common.unknown_labels:,} {labels} in the test part only and counted as missed."
-    yield f"<p>{line}</p>"
-    if interrupted is not None:
-        done = len(comparison.results)
-        yield (
-            f'<p class="note" role="note">Interrupted during {text(interrupted)}: '
-            f"{done} {'method was' if done == 1 else 'methods were'} through before; what came "
-            "after is missing.</p>"
-        )
 
 
-def _results(comparison: Comparison) -> Iterator[str]:
-    yield "<h2>Results</h2>"
+def _results(comparison: Comparison) -> list[Table]:
     finished = comparison.finished
-    if not finished:
-        yield "<p>No method finished.</p>"
-        return
-    line = best_line(comparison)
-    if line is not None:
-        yield f"<p>{text(line)}</p>"
     names, k = [result.name for result in finished], comparison.common.k
     shown = {
         "Precision, propensity-scored precision, % and costs": ComparisonTable.main(names, k),
@@ -125,48 +103,41 @@ def _results(comparison: Comparison) -> Iterator[str]:
         shown["Classes that rank first, %"] = ComparisonTable.classes(names)
     best = comparison.best() if len(finished) > 1 else {}
     marked = "; the best figures are marked" if best else ""
-    for caption, each in shown.items():
-        yield table(
+    return [
+        Table(
             f"{caption}{marked}.",
             ["method", *each.columns.values()],
             [[result.name, *_marked(each, result, best)] for result in finished],
         )
-    yield (
-        '<p class="soft">train s: seconds of training on ready features; predict s: the best '
-        f"{max(k)} labels of all test points in one call; MB: the saved model; peak MB: memory of "
-        "training above what was held before.</p>"
-    )
+        for caption, each in shown.items()
+    ]
 
 
-def _marked(shown: ComparisonTable, result: Result, best: Mapping[str, list[str]]) -> list[Cell]:
+def _marked(shown: ComparisonTable, result: Result, best: Mapping[str, list[str]]) -> list[str]:
     cells = zip(shown.columns, shown.cells(result), strict=True)
-    return [Cell(value, result.name in best.get(measure, ())) for measure, value in cells]
+    return [_cell(value, result.name in best.get(measure, ())) for measure, value in cells]
 
 
-def _left_out(comparison: Comparison) -> Iterator[str]:
-    rows = [[each.name, each.failure] for each in comparison.results if each.failure is not None]
-    if rows:
-        yield "<h2>Left out</h2>"
-        yield table("Methods without a result, and why.", ["method", "reason"], rows, words=True)
+def _cell(value: str, is_best: bool) -> str:
+    return Best(value) if is_best else value
 
 
-def _accuracy(comparison: Comparison) -> Iterator[str]:
+def _left_out(comparison: Comparison) -> Table:
+    rows = [(each.name, each.failure) for each in comparison.results if each.failure is not None]
+    return Table("Methods without a result, and why.", ["method", "reason"], rows, words=True)
+
+
+def _accuracy(comparison: Comparison) -> list[str]:
     finished, k = comparison.finished, comparison.common.k[0]
     if not finished:
-        return
-    yield "<h2>Accuracy against time, size and tail</h2>"
-    yield (
-        "<p>Against time and size, up and to the left is better: a method is worth a look if no "
-        "other is both above and to the left of it. Against the tail, up and to the right is "
-        "better: P counts every label alike, PSP counts rare labels more.</p>"
-    )
+        return []
     count = f"{len(finished)} method{'s' if len(finished) > 1 else ''}"
     panels = {
         "time": ("training time", f"accuracy at {k} of {count} against seconds of training"),
         "size": ("model size", f"accuracy at {k} of {count} against megabytes on disk"),
         "tail": ("the tail", f"P@{k} of {count} against PSP@{k}"),
     }
-    plots = [
+    return [
         plot(
             comparison_figure(comparison, title=f"Accuracy against {what}", against=[name]),
             name,
@@ -174,10 +145,9 @@ def _accuracy(comparison: Comparison) -> Iterator[str]:
         )
         for name, (what, alt) in panels.items()
     ]
-    yield f'<div class="side">{"".join(plots)}</div>'
 
 
-def _curves(comparison: Comparison) -> Iterator[str]:
+def _curves(comparison: Comparison) -> dict[str, Any] | None:
     """The trade of P for PSP, for the methods that have one."""
     curves = {
         result.name: result.tail_curve
@@ -185,40 +155,34 @@ def _curves(comparison: Comparison) -> Iterator[str]:
         if result.tail_curve is not None
     }
     if not curves:
-        return
+        return None
     k = comparison.common.k[0]
-    yield "<h2>What a tail weight would bring</h2>"
-    yield (
-        "<p>A method can rank its labels anew with a weight that favours rare ones. The dots "
-        "are the rankings by score alone; along a curve the weight grows until PSP is at its best. "
-        "The curves are measured on the test part, so they show what there is to win; choose a "
-        "weight on other points, with <code>longtail tail</code>. Scores are taken for what the "
-        "kind of method suggests, so a method may do better once it is calibrated.</p>"
-    )
-    yield plot(
-        tail_curves_figure(curves, k=k, title=f"P@{k} against PSP@{k} as the tail weight grows"),
-        "curves",
-        alt=f"Plot: curves of P@{k} against PSP@{k} as the tail weight grows, one for each of "
-        f"{len(curves)} methods. Figures at some weights are in the table below.",
-    )
     rows = []
     for name, curve in curves.items():
         at = {row["tail"]: row for row in curve.iter_rows(named=True)}
         kept = [at.get(weight, {}) for weight in WEIGHTS]
         cells = [percent(row.get(f"{each}@{k}")) or "–" for row in kept for each in ("P", "PSP")]
         rows.append([name, *cells])
-    yield table(
-        "The same at some tail weights, %.",
-        ["method", *([f"P@{k}", f"PSP@{k}"] * len(WEIGHTS))],
-        rows,
-        groups=[("", 1), *((f"weight {weight:g}", 2) for weight in WEIGHTS)],
-    )
-    without = [each.name for each in comparison.finished if each.name not in curves]
-    if without:
-        yield f'<p class="soft">Not ranked anew: {text(", ".join(without))}.</p>'
+    return {
+        "plot": plot(
+            tail_curves_figure(
+                curves, k=k, title=f"P@{k} against PSP@{k} as the tail weight grows"
+            ),
+            "curves",
+            alt=f"Plot: curves of P@{k} against PSP@{k} as the tail weight grows, one for each of "
+            f"{len(curves)} methods. Figures at some weights are in the table below.",
+        ),
+        "table": Table(
+            "The same at some tail weights, %.",
+            ["method", *([f"P@{k}", f"PSP@{k}"] * len(WEIGHTS))],
+            rows,
+            groups=[("", 1), *((f"weight {weight:g}", 2) for weight in WEIGHTS)],
+        ),
+        "without": [each.name for each in comparison.finished if each.name not in curves],
+    }
 
 
-def _bins(comparison: Comparison) -> Iterator[str]:
+def _bins(comparison: Comparison) -> dict[str, Any] | None:
     """Head, torso and tail, with their borders."""
     frames = {
         result.name: result.by_frequency
@@ -226,28 +190,16 @@ def _bins(comparison: Comparison) -> Iterator[str]:
         if result.by_frequency is not None
     }
     if not frames:
-        return
+        return None
     k = max(comparison.common.k)
-    every = trained_bins(next(iter(frames.values())))
-    bins = every.filter(pl.col("true") > 0)
-    yield "<h2>Head, torso and tail</h2>"
-    yield "<p>Labels by how often they occur in training:</p>"
-    yield "<ul>"
-    for row in every.iter_rows(named=True):
-        yield (
-            f"<li>{text(row['bin'])}: {counts_spanned(row['from'], row['to'])} training points; "
-            f"{row['labels']:,} labels, {row['true']:,} times true in the test part</li>"
-        )
-    yield "</ul>"
-    if bins.is_empty():
-        return
-    yield plot(
-        frequency_figure(frames, k=k, title="True labels found, by frequency of the label"),
-        "bins",
-        alt=f"Plot: share of the true labels that each of {len(frames)} methods finds among its "
-        f"best {k}, for rare, medium and frequent labels. The figures are in the table below.",
-    )
-    columns = [(name, f"{measure}@{k}") for name in bins["bin"] for measure in ("R", "P")]
+    every = [
+        {**row, "span": counts_spanned(row["from"], row["to"])}
+        for row in trained_bins(next(iter(frames.values()))).iter_rows(named=True)
+    ]
+    bins = [row for row in every if row["true"]]
+    if not bins:
+        return {"every": every}
+    columns = [(row["bin"], f"{measure}@{k}") for row in bins for measure in ("R", "P")]
     values = {
         method: [frame.filter(pl.col("bin") == name)[each][0] for name, each in columns]
         for method, frame in frames.items()
@@ -256,36 +208,39 @@ def _bins(comparison: Comparison) -> Iterator[str]:
         max((value for value in column if value is not None), default=None)
         for column in zip(*values.values(), strict=True)
     ]
-    yield table(
-        f"R@{k}: true labels of the bin that were found; P@{k}: predicted labels of the bin that "
-        "were right, %.",
-        ["method", *(measure for _, measure in columns)],
-        [
+    return {
+        "every": every,
+        "plot": plot(
+            frequency_figure(frames, k=k, title="True labels found, by frequency of the label"),
+            "bins",
+            alt=f"Plot: share of the true labels that each of {len(frames)} methods finds among "
+            f"its best {k}, for rare, medium and frequent labels. The figures are in the table "
+            "below.",
+        ),
+        "table": Table(
+            f"R@{k}: true labels of the bin that were found; P@{k}: predicted labels of the bin "
+            "that were right, %.",
+            ["method", *(measure for _, measure in columns)],
             [
-                method,
-                *(
-                    Cell(
-                        percent(value) or "–",
-                        len(frames) > 1 and value is not None and value == top,
-                    )
-                    for value, top in zip(row, best, strict=True)
-                ),
-            ]
-            for method, row in values.items()
-        ],
-        groups=[
-            ("", 1),
-            *(
-                (f"{row['bin']}, {counts_spanned(row['from'], row['to'])} points", 2)
-                for row in bins.iter_rows(named=True)
-            ),
-        ],
-    )
+                [
+                    method,
+                    *(
+                        _cell(
+                            percent(value) or "–",
+                            len(frames) > 1 and value is not None and value == top,
+                        )
+                        for value, top in zip(row, best, strict=True)
+                    ),
+                ]
+                for method, row in values.items()
+            ],
+            groups=[("", 1), *((f"{row['bin']}, {row['span']} points", 2) for row in bins)],
+        ),
+    }
 
 
-def _data(comparison: Comparison) -> Iterator[str]:
+def _facts(comparison: Comparison) -> Table:
     common = comparison.common
-    yield "<h2>The data</h2>"
     sizes = {
         "Name": "–" if common.data is None else common.data,
         "Training points": f"{common.train_points:,}",
@@ -293,37 +248,35 @@ def _data(comparison: Comparison) -> Iterator[str]:
         "Features": f"{common.features:,}, made in {common.feature_seconds:.2g} s",
     }
     labels = {} if common.label_tail is None else tail_facts(common.label_tail)
-    yield facts("Sizes, and the tail of the training labels.", {**sizes, **labels})
-    if common.label_counts is not None and common.labels_per_point is not None:
-        plots = [
-            plot(
-                label_counts_figure(common.label_counts, "frequency"),
-                "frequency",
-                alt="Plot: points of each label, most frequent first, on logarithmic axes.",
-            ),
-            plot(
-                label_counts_figure(common.labels_per_point, "sizes"),
-                "sizes",
-                alt="Plot: how many training points have 0, 1, 2 and more labels.",
-            ),
-        ]
-        yield f'<div class="side">{"".join(plots)}</div>'
+    return Table.of_facts("Sizes, and the tail of the training labels.", {**sizes, **labels})
 
 
-def _settings(comparison: Comparison) -> Iterator[str]:
+def _data_plots(comparison: Comparison) -> list[str]:
+    common = comparison.common
+    if common.label_counts is None or common.labels_per_point is None:
+        return []
+    return [
+        plot(
+            label_counts_figure(common.label_counts, "frequency"),
+            "frequency",
+            alt="Plot: points of each label, most frequent first, on logarithmic axes.",
+        ),
+        plot(
+            label_counts_figure(common.labels_per_point, "sizes"),
+            "sizes",
+            alt="Plot: how many training points have 0, 1, 2 and more labels.",
+        ),
+    ]
+
+
+def _settings(comparison: Comparison) -> Table:
     rows = [[each.name, each.method, _changed(each)] for each in comparison.results]
-    rows = [row for row in rows if row[0] != row[1] or row[2]]
-    yield "<h2>Settings</h2>"
-    if rows:
-        yield table(
-            "Parameters that are not at their defaults, the number of threads aside.",
-            ["name", "method", "parameters"],
-            rows,
-            words=True,
-        )
-    if len(rows) < len(comparison.results):
-        which = "The other methods have" if rows else "All methods have"
-        yield f"<p>{which} the parameters that are their defaults.</p>"
+    return Table(
+        "Parameters that are not at their defaults, the number of threads aside.",
+        ["name", "method", "parameters"],
+        [row for row in rows if row[0] != row[1] or row[2]],
+        words=True,
+    )
 
 
 def _changed(result: Result) -> str:
@@ -342,16 +295,13 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and repr(value) == repr(default)
 
 
-def _making(command: str | None) -> Iterator[str]:
-    yield "<h2>How it was made</h2>"
-    if command is not None:
-        yield f"<p><code>{text(command)}</code></p>"
+def _made() -> Table:
     made = {
         "Date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "Versions": ", ".join(f"{name} {each}" for name, each in _versions().items()),
         "Machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
-    yield facts("Date, versions and machine.", made)
+    return Table.of_facts("Date, versions and machine.", made)
 
 
 def _versions() -> dict[str, str]:

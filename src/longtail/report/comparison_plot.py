@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtail.choosing import Comparison, Result
-from longtail.errors import ParameterError
-from longtail.report.plots import GREY, figure_class, method_colours
-from longtail.report.safe import printable
+from longtail.errors import ParameterError, printable
+from longtail.report.plots import GREY, label_axes, method_colours, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,25 +71,23 @@ def comparison_figure(
         raise ParameterError(
             f"Accuracy can be drawn against {', '.join(PANELS)}, not {', '.join(unknown) or '()'}."
         )
-    figure = figure_class()(figsize=(0.4 + 5.2 * len(against), 4.8), layout="constrained")
+    figure, axes = panels(len(against), 0.4 + 5.2 * len(against), 4.8, title)
     k = comparison.common.k[0]
     colours = method_colours(result.name for result in comparison.finished)
     measures = (f"P@{k}", f"PSP@{k}")[: 1 if len(colours) > _MANY else 2]
-    panels = list(zip(figure.subplots(1, len(against), squeeze=False)[0], against, strict=True))
-    for ax, name in panels:
+    named = list(zip(axes, against, strict=True))
+    for ax, name in named:
         measure, label = PANELS[name]
         points = _points(comparison.finished, measure, k, len(measures) == 2)
         (_plot_tail if name == "tail" else _plot_against)(points, colours, ax)
-        ax.set_xlabel(label.format(k=k))
-        ax.set_ylabel(f"{measures[0] if name == 'tail' else ' and '.join(measures)}, %")
+        shown = measures[0] if name == "tail" else " and ".join(measures)
+        label_axes(ax, label.format(k=k), f"{shown}, %")
     if len(measures) == 2 and set(against) != {"tail"}:
         shapes = [figure.axes[0].plot([], [], mark, color=GREY)[0] for mark in (_P, _PSP)]
         figure.legend(shapes, measures, loc="outside lower center", ncols=2, frameon=False)
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    for ax, name in panels:
+    for ax, name in named:
         points = _points(comparison.finished, PANELS[name][0], k, len(measures) == 2)
         _name_points(points, colours, ax)
     return figure
@@ -112,8 +109,6 @@ def _points(results: Sequence[Result], measure: str, k: int, both: bool) -> Poin
 
 
 def _plot_tail(points: Points, colours: dict[str, str], ax: Axes) -> None:
-    ax.grid(True, alpha=0.25)
-    ax.set_axisbelow(True)
     ax.margins(x=0.15, y=0.12)
     for name, (tail, _, precision) in points.items():
         ax.plot([tail], [precision], _P, color=colours[name])
@@ -126,8 +121,6 @@ def _plot_against(points: Points, colours: dict[str, str], ax: Axes) -> None:
     ax.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=9))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.grid(True, alpha=0.25)
-    ax.set_axisbelow(True)
     if not points:
         return
     costs = [cost for cost, _, _ in points.values()]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from longtail.report.plots import BLUE, GREY, ORANGE, figure_class, legend_below
-from longtail.report.safe import printable
+from longtail.errors import printable
+from longtail.report.plots import BLUE, GREY, ORANGE, label_axes, legend_below, panels
 from longtail.report.tables import counts_spanned
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def frequency_figure(
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['tail: 1-9 points']
     """
-    figure = figure_class()(figsize=(5.6, 2.2 + 0.26 * len(frames)), layout="constrained")
-    ax = figure.subplots()
+    figure, (ax,) = panels(1, 5.6, 2.2 + 0.26 * len(frames), title)
     rows = range(len(frames))
     bins = trained_bins(next(iter(frames.values()))).rows(named=True) if frames else []
     names = []
@@ -73,10 +72,6 @@ def frequency_figure(
     ax.set_yticks(rows, [printable(name, 24) for name in frames], parse_math=False)
     ax.set_ylim(max(len(frames), 1) - 0.5, -0.5)
     ax.set_xlim(-3, 103)
-    ax.set_xlabel(f"true labels found among the best {k}, %")
-    ax.grid(True, alpha=0.25)
-    ax.set_axisbelow(True)
+    label_axes(ax, f"true labels found among the best {k}, %")
     legend_below(figure, ax.lines, names, ncols=2)
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
     return figure

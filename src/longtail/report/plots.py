@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longtail import store
-from longtail.errors import MissingExtraError, ParameterError
+from longtail.errors import MissingExtraError, ParameterError, printable
 from longtail.labels import encode_labels, fit_power_law, label_counts
 from longtail.metrics import FREQUENCY_BINS
-from longtail.report.safe import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,16 +40,8 @@ def check_plot_target(path: str | os.PathLike[str]) -> None:
         raise ParameterError(f"{path}: plots are written as png, svg, pdf or jpg; end the name so.")
 
 
-def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
-    """Points of each label, most frequent first, on logarithmic axes, with the fitted power law.
-
-    Parameters
-    ----------
-    counts : array of shape (L,)
-        Points of each label; those without a point are left out.
-    ax : matplotlib Axes
-        Where to draw.
-    """
+def _plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
+    """Points of each label, most frequent first, on logarithmic axes, with the fitted power law."""
     used = np.sort(np.asarray(counts))[::-1]
     used = used[used > 0]
     ranks = np.arange(1, len(used) + 1)
@@ -74,24 +65,14 @@ def plot_label_frequency(counts: ArrayLike, ax: Axes) -> None:
             if used[-1] < border < used[0]:
                 ax.axhline(border, color=GREY, linewidth=0.7, linestyle=":")
                 ax.text(ranks[0], border, f"{name}: {border}+", color=GREY, va="bottom", size=8)
-    ax.set_xlabel("rank of the label, most frequent first")
-    ax.set_ylabel("points with the label")
+    label_axes(ax, "rank of the label, most frequent first", "points with the label")
     ax.set_title("Label frequency")
-    ax.grid(True, which="major", alpha=0.25)
     if len(used):
         ax.legend(frameon=False)
 
 
-def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
-    """How many points have 0, 1, 2, ... labels.
-
-    Parameters
-    ----------
-    sizes : array of shape (n,)
-        Labels of each point.
-    ax : matplotlib Axes
-        Where to draw.
-    """
+def _plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
+    """How many points have 0, 1, 2, ... labels."""
     from matplotlib.ticker import MaxNLocator
 
     given = np.asarray(sizes)
@@ -107,11 +88,8 @@ def plot_labels_per_point(sizes: ArrayLike, ax: Axes) -> None:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.set_xlabel("labels of the point")
-    ax.set_ylabel("points")
+    label_axes(ax, "labels of the point", "points", grid="y")
     ax.set_title("Labels a point")
-    ax.grid(True, axis="y", alpha=0.25)
-    ax.set_axisbelow(True)
 
 
 def label_figure(Y: Any, *, title: str | None = None) -> Figure:
@@ -131,12 +109,9 @@ def label_figure(Y: Any, *, title: str | None = None) -> Figure:
     ['Label frequency', 'Labels a point']
     """
     matrix = encode_labels(Y).matrix
-    figure = figure_class()(figsize=(10, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_label_frequency(label_counts(matrix), left)
-    plot_labels_per_point(np.diff(matrix.indptr), right)
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
+    figure, (left, right) = panels(2, 10, 4.2, title)
+    _plot_label_frequency(label_counts(matrix), left)
+    _plot_labels_per_point(np.diff(matrix.indptr), right)
     return figure
 
 
@@ -155,10 +130,37 @@ def label_counts_figure(values: ArrayLike, what: Literal["frequency", "sizes"]) 
     >>> label_counts_figure([5, 2, 1], "frequency").axes[0].get_title()
     'Label frequency'
     """
-    figure = figure_class()(figsize=(5.4, 4.2), layout="constrained")
-    draw = plot_label_frequency if what == "frequency" else plot_labels_per_point
-    draw(values, figure.subplots())
+    figure, (ax,) = panels(1, 5.4, 4.2)
+    (_plot_label_frequency if what == "frequency" else _plot_labels_per_point)(values, ax)
     return figure
+
+
+def panels(
+    number: int, width: float, height: float, title: str | None = None, **settings: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of that size with so many axes side by side; its title is shown as it is.
+
+    Examples
+    --------
+    >>> figure, axes = panels(2, 8, 4, "at $5")
+    >>> len(axes), figure.get_suptitle()
+    (2, 'at $5')
+    """
+    figure = figure_class()(figsize=(width, height), layout="constrained")
+    if title is not None:
+        figure.suptitle(printable(title), parse_math=False)
+    return figure, list(figure.subplots(1, number, squeeze=False, **settings)[0])
+
+
+def label_axes(
+    ax: Axes, x: str, y: str | None = None, *, grid: Literal["both", "x", "y"] = "both"
+) -> None:
+    """Names of the axes, and a faint grid behind what is drawn."""
+    ax.set_xlabel(x)
+    if y is not None:
+        ax.set_ylabel(y)
+    ax.grid(True, axis=grid, alpha=0.25)
+    ax.set_axisbelow(True)
 
 
 def method_colours(names: Iterable[str]) -> dict[str, str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longtail.papers import Candidate, Cell, Difference, Noted, Reproduced, Trial, least_p
-from longtail.report.safe import printable
+from longtail.errors import printable
+
+if TYPE_CHECKING:
+    from longtail.papers import Candidate, Cell, Difference, Noted, Reproduced, Trial
 
 _LEFT, _NARROW = 15, 7
 
@@ -27,6 +29,7 @@ def reproduced_text(reproduced: Reproduced, *, parameters: bool = False) -> str:
     Examples
     --------
     >>> from longtail.choosing import Result
+    >>> from longtail.papers import Cell, Reproduced
     >>> result = Result("DiSMEC", "dismec", {"C": 1.0}, None, 2.0, 0.5, 100, 2_500_000,
     ...                 peak_bytes=7_100_000)
     >>> cells = (Cell("5", "P@1", 82.2, 84.22), Cell("5", "P@3", 68.3, 72.42))
@@ -79,6 +82,7 @@ def trial_heading(
 
     Examples
     --------
+    >>> from longtail.papers import Trial
     >>> print(trial_heading(Trial("Bibtex", "bibtex"), train_points=4880, test_points=2515,
     ...                     labels=159, features=1836))
     Bibtex: 4,880 + 2,515 points, 159 labels, 1,836 features
@@ -133,7 +137,7 @@ def candidate_line(trial: Trial, candidate: Candidate) -> str:
 
     Examples
     --------
-    >>> from longtail.papers import find_paper
+    >>> from longtail.papers import Candidate, find_paper
     >>> trial = find_paper("proxml").trial("bibtex")
     >>> candidate_line(trial, Candidate({}, 0.5, 0.61, 3.25))
     '  strength 0.5     61.00       3.2 s   rows of unit length'
@@ -150,6 +154,7 @@ def differences_text(found: Sequence[Difference]) -> str:
 
     Examples
     --------
+    >>> from longtail.papers import Difference
     >>> found = Difference("WordNet-100", "maf1", "mRb", "OVA", 0.6, 0.5, 0.0495, 3, 3)
     >>> print(differences_text([found]))
     mRb against the others, Wilcoxon rank sum over 3 seeds (p is 0.05 at least)
@@ -157,6 +162,8 @@ def differences_text(found: Sequence[Difference]) -> str:
     """
     if not found:
         return ""
+    from longtail.papers import least_p
+
     first = found[0]
     least = f"{least_p(first.n_seeds):.2g}"
     lines = [

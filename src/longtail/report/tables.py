@@ -17,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from longtail.base import Explanation
+from longtail.errors import printable
 from longtail.labels import TailStatistics
 from longtail.metrics import Evaluation
 from longtail.report.graph import LabelGraph
-from longtail.report.safe import printable
 
 RANKING_NAMES = {
     "P": "precision",

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from longtail.errors import ParameterError
-from longtail.report.plots import BLUE, GREY, ORANGE, figure_class, legend_below, method_colours
-from longtail.report.safe import printable
+from longtail.report.plots import (
+    BLUE,
+    GREY,
+    ORANGE,
+    label_axes,
+    legend_below,
+    method_colours,
+    panels,
+)
 from longtail.report.tables import percent, plain_table, titled
 
 if TYPE_CHECKING:
@@ -60,28 +67,12 @@ def tail_curve_table(
     return titled(title, table)
 
 
-def plot_tail_curve(
-    curve: pl.DataFrame, ax: Axes, *, k: int = 1, chosen: float | None = None
-) -> None:
+def _plot_tail_curve(curve: pl.DataFrame, ax: Axes, k: int, chosen: float | None) -> None:
     """P@k against PSP@k as the tail weight grows, with the weights written along the curve.
 
     What lies far beyond the best PSP@k, where a larger weight makes both worse, is drawn but left
     out of the frame.
-
-    Parameters
-    ----------
-    curve : polars.DataFrame
-        What `longtail.decisions.tail_curve` gives.
-    ax : matplotlib Axes
-        Where to draw.
-    k : int
-        The rank; the curve must have it.
-    chosen : float, optional
-        A tail weight of the curve, to be marked.
     """
-    for name in (f"P@{k}", f"PSP@{k}"):
-        if name not in curve.columns:
-            raise ParameterError(f"The curve has no {name}; it has {', '.join(curve.columns)}.")
     tails = curve["tail"].to_numpy()
     x, y = (100 * curve[f"{name}@{k}"].to_numpy() for name in ("PSP", "P"))
     ax.plot(x, y, color=BLUE, linewidth=2, marker="o", markersize=3)
@@ -96,10 +87,8 @@ def plot_tail_curve(
         ax.legend(frameon=False, loc="lower left")
     _frame(ax, x[: last + 1], y[: last + 1])
     _write_weights(ax, tails, x, y)
-    ax.set_xlabel(f"PSP@{k}, %")
-    ax.set_ylabel(f"P@{k}, %")
+    label_axes(ax, f"PSP@{k}, %", f"P@{k}, %")
     ax.set_title(f"At {k}")
-    ax.grid(True, alpha=0.25)
 
 
 def tail_figure(
@@ -123,13 +112,13 @@ def tail_figure(
     ['PSP@1, %']
     """
     ranks = [int(name[2:]) for name in curve.columns if name.startswith("P@")]
-    if not ranks:
-        raise ParameterError(f"The curve has no P@k; it has {', '.join(curve.columns)}.")
-    figure = figure_class()(figsize=(4.6 * len(ranks), 4.2), layout="constrained")
-    for ax, k in zip(figure.subplots(1, len(ranks), squeeze=False)[0], ranks, strict=True):
-        plot_tail_curve(curve, ax, k=k, chosen=chosen)
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
+    lacks = [f"PSP@{k}" for k in ranks if f"PSP@{k}" not in curve.columns]
+    if lacks or not ranks:
+        lacking = lacks[0] if lacks else "P@k"
+        raise ParameterError(f"The curve has no {lacking}; it has {', '.join(curve.columns)}.")
+    figure, axes = panels(len(ranks), 4.6 * len(ranks), 4.2, title)
+    for ax, k in zip(axes, ranks, strict=True):
+        _plot_tail_curve(curve, ax, k, chosen)
     return figure
 
 
@@ -157,8 +146,7 @@ def tail_curves_figure(
     ['br', 'dismec']
     """
     rows = -(-len(curves) // 4)
-    figure = figure_class()(figsize=(5.6, 4.2 + 0.2 * rows), layout="constrained")
-    ax = figure.subplots()
+    figure, (ax,) = panels(1, 5.6, 4.2 + 0.2 * rows, title)
     colours, lines = method_colours(curves), []
     for number, (name, curve) in enumerate(curves.items()):
         x, y = (100 * curve[f"{measure}@{k}"].to_numpy() for measure in ("PSP", "P"))
@@ -166,12 +154,8 @@ def tail_curves_figure(
         style = _STYLES[number // len(set(colours.values())) % len(_STYLES)]
         ax.plot(x[0], y[0], "o", color=colours[name], markersize=5)
         lines += ax.plot(x[shown], y[shown], color=colours[name], linestyle=style, linewidth=1.6)
-    ax.set_xlabel(f"PSP@{k}, %")
-    ax.set_ylabel(f"P@{k}, %")
-    ax.grid(True, alpha=0.25)
+    label_axes(ax, f"PSP@{k}, %", f"P@{k}, %")
     legend_below(figure, lines, curves, ncols=min(4, len(curves)))
-    if title is not None:
-        figure.suptitle(printable(title), parse_math=False)
     return figure
 
 

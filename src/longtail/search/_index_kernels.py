@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel, unsigned
+from longtail._sparse import replace_worst
 from longtail.labels.ranking import rank_bound, rank_value
 
 FEW = 4  # a row is done label by label if it meets fewer than L / FEW weights
@@ -68,26 +69,6 @@ def _put_back(biases, total, unmet, met, size):
 
 
 @kernel
-def _replace_worst(labels, values, label, value):
-    """Put an entry in the place of the worst, the root of a heap; of equals the larger label."""
-    size = labels.shape[0]
-    q = 0
-    while 2 * q + 1 < size:
-        c = 2 * q + 1
-        if c + 1 < size and (
-            values[c + 1] < values[c] or (values[c + 1] == values[c] and labels[c + 1] > labels[c])
-        ):
-            c += 1
-        if value < values[c] or (value == values[c] and label > labels[c]):
-            break
-        values[q] = values[c]
-        labels[q] = labels[c]
-        q = c
-    values[q] = value
-    labels[q] = label
-
-
-@kernel
 def _sort_by_label(labels, values):
     """Sort entries by label, in place. O(k log k)."""
     size = labels.shape[0]
@@ -135,14 +116,14 @@ def _best_of_met(
                 continue
             value = rank_value(value, scale, shift, offset)
         if value > values[0] or (value == values[0] and label < labels[0]):
-            _replace_worst(labels, values, label, value)
+            replace_worst(labels, values, label, value)
     for t in range(order.shape[0]):
         label = order[t]
         value = rest[label]
         if value < values[0] or (value == values[0] and label > labels[0]):
             break
         if unmet[label] and not np.isnan(value):
-            _replace_worst(labels, values, label, value)
+            replace_worst(labels, values, label, value)
 
 
 @kernel
@@ -168,7 +149,7 @@ def _best_of_all(total, ranked, scale, shift, offsets, labels, values):
                         continue
                     value = rank_value(value, scale, shift, offsets[label])
                 if value > values[0]:
-                    _replace_worst(labels, values, np.int32(label), value)
+                    replace_worst(labels, values, np.int32(label), value)
         first = last
 
 

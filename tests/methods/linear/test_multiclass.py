@@ -15,9 +15,9 @@ import longtail
 from longtail import ranked
 from longtail.data import make_longtail
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
+from longtail.labels.sets import one_class_per_row
 from longtail.methods.linear._multiclass_problems import (
     KINDS,
-    one_class_a_row,
     pair_weights,
     unpacked,
 )
@@ -128,7 +128,7 @@ class TestRows:
     def test_several_labels_are_repeated_and_none_is_left_out(self):
         X = sp.csr_array(np.diag([1.0, 2.0, 3.0]))
         Y = sp.csr_array(np.array([[0, 1, 0], [0, 0, 0], [1, 0, 1]]))
-        rows, y = one_class_a_row(X, Y, "MSVM")
+        rows, y = one_class_per_row(X, Y, "MSVM")
         assert rows.sum(axis=1).tolist() == [1.0, 3.0, 3.0]
         assert sorted(y.tolist()) == [0, 1, 2]
 

@@ -14,7 +14,13 @@ import longtail
 from longtail import Tagger, ranked
 from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
 from longtail.features import TextFeatures
-from longtail.methods.pairs import FEATURES, ClassProfiles, PairRanker, TransformedSet, similarities
+from longtail.methods.pairs import (
+    SIMILARITY_NAMES,
+    ClassProfiles,
+    PairRanker,
+    TransformedSet,
+    similarities,
+)
 from longtail.methods.pairs import pair_ranker as module
 from longtail.methods.pairs._training import scale_of_scores
 from longtail.methods.pairs.explanation import word_parts
@@ -353,7 +359,7 @@ class TestExplanation:
             assert why.summary["its score"] == pytest.approx(scores[0, 1])
             table = why.table("similarities")
             assert table["contribution to runner-up"].sum() == pytest.approx(scores[0, 1])
-            assert table["similarity"].to_list() == list(FEATURES)
+            assert table["similarity"].to_list() == list(SIMILARITY_NAMES)
             assert table["difference"].sum() == pytest.approx(scores[0, 0] - scores[0, 1])
             assert table["contribution"].sum() == pytest.approx(why.score)
             assert why.bias + why.parts["contribution"].sum() == pytest.approx(why.score)
@@ -393,7 +399,7 @@ class TestExplanation:
         lines = text.splitlines()
         assert re.match(r"class \d: [+-][\d.]+ = bias [+-][\d.]+, word \d+ [+-]", lines[0])
         assert re.match(r"runner-up class \d, its score [\d.-]+, lead [\d.]+", lines[1])
-        assert all(name in text for name in FEATURES)
+        assert all(name in text for name in SIMILARITY_NAMES)
         assert "to the runner-up" in text
 
     def test_a_class_that_shares_nothing(self, fitted):

@@ -17,7 +17,7 @@ from longtail.methods.pairs import _score_kernels, similarity
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import (
     ABSENT,
-    FEATURES,
+    SIMILARITY_NAMES,
     ClassScorer,
     similarities,
 )
@@ -73,7 +73,7 @@ def everything(pairs, i, n_classes):
 
 
 def test_the_names_of_the_features():
-    assert len(FEATURES) == len(set(FEATURES)) == len(ABSENT) == 10
+    assert len(SIMILARITY_NAMES) == len(set(SIMILARITY_NAMES)) == len(ABSENT) == 10
 
 
 @pytest.fixture(params=["kept", "reckoned each time"])

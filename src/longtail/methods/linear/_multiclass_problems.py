@@ -15,7 +15,6 @@ from sklearn.svm import LinearSVC
 
 from longtail._numba import kernel
 from longtail._sparse import scatter_columns
-from longtail.errors import InputError
 from longtail.solvers.liblinear import fit_quietly
 
 Column = tuple[NDArray[np.int32], NDArray[np.float32], int]
@@ -127,35 +126,6 @@ def matrix_of(columns: list[Column], n_features: int) -> tuple[sp.csr_array, NDA
     shape = (n_features + 1, len(columns))
     sweeps = np.array([sweeps for _, _, sweeps in columns], dtype=np.int64)
     return sp.csr_array((data, indices, indptr), shape=shape), sweeps
-
-
-def one_class_a_row(
-    X: sp.csr_array, Y: sp.csr_array, method: str
-) -> tuple[sp.csr_array, NDArray[np.int64]]:
-    """Rows and their classes: those with several labels once for each, those without left out.
-
-    The repeats of a row are in an order that does not depend on that of the columns of Y: labels
-    are compared by the rows that have them.
-
-    Examples
-    --------
-    >>> X, Y = sp.csr_array([[1.0], [2.0], [3.0]]), sp.csr_array([[0, 1], [0, 0], [1, 1]])
-    >>> rows, classes = one_class_a_row(X, Y, "MSVM")
-    >>> rows.toarray().ravel().tolist(), classes.tolist()
-    ([1.0, 3.0, 3.0], [1, 1, 0])
-    """
-    sizes = np.diff(Y.indptr)
-    if not sizes.any():
-        raise InputError(f"No row of Y has a label; {method} needs the class of each row.")
-    if (sizes <= 1).all():
-        return (X if sizes.all() else X[np.flatnonzero(sizes)]), Y.indices.astype(np.int64)
-    by_label = sp.csc_array(Y)
-    having = np.split(by_label.indices, by_label.indptr[1:-1])
-    order = sorted(range(len(having)), key=lambda label: having[label].tolist())
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    rows = np.repeat(np.arange(len(sizes)), sizes)
-    return X[rows], Y.indices[np.lexsort((rank[Y.indices], rows))].astype(np.int64)
 
 
 def pair_weights(X: sp.csr_array, y: NDArray[Any], k: int) -> float:

@@ -18,6 +18,7 @@ from longtail._numba import read_only
 from longtail._sparse import for_liblinear, from_ranked, ranked
 from longtail.base import Explanation
 from longtail.errors import ModelError
+from longtail.labels.sets import one_class_per_row
 from longtail.methods.linear._multiclass_base import (
     FOR_LESS,
     SWEEPS,
@@ -31,7 +32,6 @@ from longtail.methods.linear._multiclass_problems import (
     SolveTogether,
     duel,
     matrix_of,
-    one_class_a_row,
     pair_weights,
     solve_labels,
 )
@@ -208,7 +208,7 @@ class MSVM(MarginClassifier):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
-        X, y = one_class_a_row(X, Y, type(self).__name__)
+        X, y = one_class_per_row(X, Y, type(self).__name__)
         present = np.unique(y)
         found = self._solve_blocks(
             for_liblinear(X), y, [present], SolveTogether(y), len(present), run
@@ -293,7 +293,7 @@ class OVO(SweepLimit):
         return {**super()._settings(), "fit_intercept": bool(self.bias)}
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        X, y = one_class_a_row(X, Y, type(self).__name__)
+        X, y = one_class_per_row(X, Y, type(self).__name__)
         present, of = np.unique(y, return_inverse=True)
         k = len(present)
         n_pairs = k * (k - 1) // 2
@@ -308,7 +308,7 @@ class OVO(SweepLimit):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
-        X, y = one_class_a_row(X, Y, type(self).__name__)
+        X, y = one_class_per_row(X, Y, type(self).__name__)
         of = np.unique(y, return_inverse=True)[1]
         k = int(of.max()) + 1
         n_pairs = k * (k - 1) // 2

@@ -3,7 +3,12 @@
 from longtail.methods.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.methods.pairs.pair_ranker import PairRanker
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import FEATURES, ClassScorer, Similarities, similarities
+from longtail.methods.pairs.similarity import (
+    SIMILARITY_NAMES,
+    ClassScorer,
+    Similarities,
+    similarities,
+)
 from longtail.methods.pairs.transformed_set import (
     Rivals,
     TransformedSet,
@@ -12,7 +17,7 @@ from longtail.methods.pairs.transformed_set import (
 )
 
 __all__ = [
-    "FEATURES",
+    "SIMILARITY_NAMES",
     "ClassProfiles",
     "ClassScorer",
     "GeneralizationBound",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.methods.pairs.similarity import ABSENT, FEATURES
+from longtail.methods.pairs.similarity import ABSENT, SIMILARITY_NAMES
 from longtail.methods.pairs.transformed_set import PairStream, Rivals, TransformedSet
 from longtail.runtime.run import Run
 from longtail.solvers.streamed import fit_streamed
@@ -128,7 +128,7 @@ class Learner:
             C, start = float(Cs[best]), weights[best].mean(axis=0).reshape(1, 1, -1)
             passes += 1
         fit = fit_streamed(
-            stream, len(FEATURES), Cs=[C], warm_start=start, tol=FINE, n_jobs=self.n_jobs,
+            stream, len(SIMILARITY_NAMES), Cs=[C], warm_start=start, tol=FINE, n_jobs=self.n_jobs,
             run=run.part("training"), identity=self.identity,
         )  # fmt: skip
         return Trained(
@@ -160,7 +160,7 @@ class Learner:
 
     def _trials(self, stream: PairStream, folds: int, run: Run) -> tuple[_Array, int]:
         fit = fit_streamed(
-            stream, len(FEATURES), Cs=TRIED_CS.tolist(), folds=folds, tol=ROUGH,
+            stream, len(SIMILARITY_NAMES), Cs=TRIED_CS.tolist(), folds=folds, tol=ROUGH,
             n_jobs=self.n_jobs, run=run, identity=self.identity,
         )  # fmt: skip
         return fit.weights, fit.passes

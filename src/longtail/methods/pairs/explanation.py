@@ -14,7 +14,7 @@ from longtail.methods.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import (
     ABSENT,
-    FEATURES,
+    SIMILARITY_NAMES,
     Similarities,
     arrays_of,
     similarities,
@@ -84,7 +84,7 @@ def explain_class(
             "to the runner-up": theirs[shared],
         },
         "similarities": {
-            "similarity": list(FEATURES),
+            "similarity": list(SIMILARITY_NAMES),
             "raw": raw[0],
             "raw of runner-up": raw[1],
             "normalised": normalised[0],

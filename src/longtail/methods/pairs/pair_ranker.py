@@ -25,7 +25,7 @@ from longtail.methods.pairs._training import Learner, scale_of_scores
 from longtail.methods.pairs.bound import GeneralizationBound, generalization_bound
 from longtail.methods.pairs.explanation import explain_class
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import ABSENT, FEATURES, ClassScorer, similarities
+from longtail.methods.pairs.similarity import ABSENT, SIMILARITY_NAMES, ClassScorer, similarities
 from longtail.methods.pairs.transformed_set import KEPT_BYTES, ROW_BYTES, Rivals, TransformedSet
 from longtail.parameters import check_count, check_flag, check_positive, check_seed
 from longtail.runtime.checkpoint import fingerprint
@@ -83,7 +83,8 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     classes_ : array of shape (L,)
         Label names.
     weights_ : array of shape (10,)
-        Weights of the normalised similarities, in the order of `longtail.methods.pairs.FEATURES`.
+        Weights of the normalised similarities, in the order of
+        `longtail.methods.pairs.SIMILARITY_NAMES`.
     lowest_, range_ : arrays of shape (10,)
         Least value and range of each similarity on the training set: what 0 and 1 mean.
     C_ : float
@@ -354,7 +355,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         super()._check_state()
         wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
         for name in ("weights_", "lowest_", "range_"):
-            if not _is_vector(getattr(self, name, None), len(FEATURES)):
+            if not _is_vector(getattr(self, name, None), len(SIMILARITY_NAMES)):
                 raise wrong
         numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
         if (

@@ -29,7 +29,7 @@ from longtail.parameters import check_count
 from longtail.runtime.executor import run_threads, thread_count
 from longtail.runtime.kept import kept_for
 
-FEATURES: tuple[str, ...] = (
+SIMILARITY_NAMES: tuple[str, ...] = (
     "log counts in the class",
     "log rarity in the collection",
     "inverse document frequency",
@@ -136,7 +136,7 @@ def similarities(
     room = _room(counts, own, tables.classes[0])
     indptr = np.zeros(n + 1, dtype=np.int64)
     classes = np.empty(room, dtype=np.int64)
-    values = np.empty((room, len(FEATURES)))
+    values = np.empty((room, len(SIMILARITY_NAMES)))
     model = (*tables.classes, *tables.neighbours)
     with tables.scratch() as scratch:
         rest = (*model, *scratch, indptr, classes, values)
@@ -176,7 +176,7 @@ class ClassScorer:
 
     def __init__(self, profiles: ClassProfiles, weights: NDArray[Any]) -> None:
         weights = np.asarray(weights, dtype=np.float64)
-        if weights.shape != (len(FEATURES),) or not np.isfinite(weights).all():
+        if weights.shape != (len(SIMILARITY_NAMES),) or not np.isfinite(weights).all():
             raise ParameterError("weights must be ten finite numbers, one for each feature.")
         tables = _tables_of(profiles)
         indptr, classes, counts, _, unit, lengths, idf, rarity, log_rarity = tables.classes

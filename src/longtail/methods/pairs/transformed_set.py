@@ -30,7 +30,7 @@ from longtail.methods.pairs._transformed_set_kernels import (
     widen,
 )
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import FEATURES, Similarities, similarities
+from longtail.methods.pairs.similarity import SIMILARITY_NAMES, Similarities, similarities
 from longtail.runtime.executor import run_threads
 from longtail.solvers.streamed import Block
 
@@ -237,7 +237,7 @@ class TransformedSet:
         A feature that is the same everywhere gets the range 1. A stream that is not scaled yet is
         scaled by the ranges, and what it keeps is made in the same pass.
         """
-        width = len(FEATURES)
+        width = len(SIMILARITY_NAMES)
         low, high = np.full(width, np.inf), np.full(width, -np.inf)
 
         def look(number: int, stop: NDArray[np.int8]) -> tuple[Any, Any]:
@@ -336,7 +336,7 @@ class PairStream:
         if rivals.kind not in _CODES:
             raise ParameterError(f"The rivals are {', '.join(_CODES)}, not {rivals.kind!r}.")
         self._pairs, self._rivals = pairs, rivals
-        self._per_unit = np.ones(len(FEATURES)) if width is None else 1.0 / width
+        self._per_unit = np.ones(len(SIMILARITY_NAMES)) if width is None else 1.0 / width
         self._folds = np.full(pairs.n_documents, -1, dtype=np.int64) if fold_of is None else fold_of
         self._kept: dict[int, Block] = {}
         self._room, self._lock = KEPT_BYTES, Lock()
@@ -383,7 +383,7 @@ class PairStream:
         first, last = pairs.bounds[number]
         room = self._most_rows(number, found)
         scores = np.empty(0) if rivals.weights is None else found.values @ rivals.weights
-        rows, weights = np.empty((room, len(FEATURES))), np.empty(room)
+        rows, weights = np.empty((room, len(SIMILARITY_NAMES))), np.empty(room)
         folds = np.empty(room, dtype=np.int64)
         size = difference_rows(
             found.indptr, found.classes, found.values, found.absent, *pairs.own(first, last),

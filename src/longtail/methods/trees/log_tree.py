@@ -16,7 +16,7 @@ from longtail._numba import read_only
 from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError, ParameterError
-from longtail.methods.linear._multiclass_problems import one_class_a_row
+from longtail.labels.sets import one_class_per_row
 from longtail.methods.trees._growth import (
     GrowingTree,
     in_order,
@@ -217,7 +217,7 @@ class LogTree(ExtremeClassifier):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
-        X, y = one_class_a_row(X, Y, "LogTree")
+        X, y = one_class_per_row(X, Y, "LogTree")
         rows = _arrays_of(X)
         n_features, n_classes = X.shape[1], Y.shape[1]
         n_nodes = self._nodes(len(np.unique(y)), len(y))
