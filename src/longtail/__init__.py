@@ -153,6 +153,7 @@ _PARTS = (
     "solvers",
     "store",
     "tagger",
+    "testing",
 )
 
 
