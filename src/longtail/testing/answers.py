@@ -13,7 +13,7 @@ from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.errors import InputError, ParameterError
 from longtail.explanation import Explanation
-from longtail.store.estimator import load
+from longtail.tagger import load
 from longtail.testing.problem import NAMES, files, names_of, refused, require, same, small_problem
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from longtail.base import ExtremeClassifier
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
-from longtail.store.estimator import load
+from longtail.tagger import load
 from longtail.testing.problem import refused, small_problem
 
 
