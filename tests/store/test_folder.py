@@ -145,7 +145,7 @@ def test_meta_tells_what_the_model_is_without_its_arrays(tmp_path):
     assert list(description.files) == [ARRAYS]
 
 
-@pytest.mark.parametrize("meta", [{"x": np.ones(2)}, {"x": print}, {1: 2}, [1]])
+@pytest.mark.parametrize("meta", [{"x": np.ones(2)}, {"x": print}, {1: {2}}, [1]])
 def test_meta_must_be_plain(tmp_path, meta):
     with pytest.raises(ModelError, match="meta"):
         write(tmp_path / "model", 1, meta=meta)

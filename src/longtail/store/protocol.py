@@ -212,11 +212,8 @@ def import_class(name: str, home: str) -> type[Any]:
             f"{name!r} cannot be imported from {home} ({type(error).__name__}: "
             f"{shortened(str(error), 200)}); repair the package that brings it."
         ) from error
-    if (
-        not inspect.isclass(found)
-        or not _has_methods(found)
-        or getattr(found, "stored_as", "") != name
-    ):
+    own = getattr(found, "stored_as", None)
+    if not inspect.isclass(found) or not _has_methods(found) or own != name:
         raise ParameterError(
             f"{name!r} leads to {home}, which is no class that the store can keep under this name; "
             "see longtail.store.Storable."

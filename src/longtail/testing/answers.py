@@ -13,7 +13,7 @@ from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.errors import InputError, ParameterError
 from longtail.explanation import Explanation
-from longtail.tagger import load
+from longtail.store import read
 from longtail.testing.problem import NAMES, files, names_of, refused, require, same, small_problem
 
 
@@ -125,7 +125,7 @@ def check_saved_model(estimator: ExtremeClassifier) -> None:
     model = clone(estimator).fit(X, names_of(Y))
     with tempfile.TemporaryDirectory() as place:
         model.save(f"{place}/model")
-        loaded = load(f"{place}/model")
+        loaded = read(f"{place}/model")
         same(type(loaded), type(model), "the class of the loaded model")
         same(repr(loaded.get_params()), repr(model.get_params()), "the loaded parameters")
         same(loaded.classes_.tolist(), model.classes_.tolist(), "the loaded classes_")

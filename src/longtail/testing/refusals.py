@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from longtail.base import ExtremeClassifier
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
-from longtail.tagger import load
+from longtail.store import read
 from longtail.testing.problem import refused, small_problem
 
 
@@ -81,5 +81,5 @@ def check_altered_models(estimator: ExtremeClassifier) -> None:
             setattr(model, name, value)
             model.save(f"{place}/model")
             with refused(ModelError, f"a model whose {name} was altered"):
-                load(f"{place}/model")
+                read(f"{place}/model")
             vars(model).pop(name) if kept is None else setattr(model, name, kept)
