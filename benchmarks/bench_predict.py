@@ -88,7 +88,7 @@ def model_of(problem: Problem, train: bool) -> ProXML:
         "n_features_in_": problem.X.shape[1],
         "weights_": strongest_words(problem.X, problem.Y).astype(np.float32),
     }
-    return ProXML._from_state({"parameters": {"n_jobs": THREADS}, "learned": learned})
+    return ProXML.from_state({"parameters": {"n_jobs": THREADS}, "learned": learned})
 
 
 def best(work: Callable[[], Any], repeats: int = 3) -> float:

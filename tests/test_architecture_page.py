@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import longtail
+from longtail.testing import names_of
 from tests import test_contract
 from tests.cli.files import write_features
 from tests.conftest import ROOT
 from tests.pages import python_blocks
-from tests.test_contract import names_of
 
 (CODE,) = python_blocks((ROOT / "docs" / "architecture.md").read_text("utf-8"))
 PLACE = re.match(r"# src/longtail/methods/(\w+)/(\w+)\.py\n", CODE).groups()

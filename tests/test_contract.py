@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import multiprocessing
 import os
@@ -23,22 +22,23 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import longtail
-from longtail import ranked
-from longtail.base import Explanation, ExtremeClassifier
+from longtail import ranked, testing
+from longtail.base import Explanation
 from longtail.data import make_longtail
-from longtail.errors import InputError, LongtailError, ModelError, ParameterError
+from longtail.errors import ModelError, ParameterError
 from longtail.features import RowScaler
 from longtail.labels import inverse_propensities
 from longtail.metrics import evaluate
 from longtail.runtime.workers import Workers
 from longtail.store.description import NAME, sealed
+from longtail.testing import names_of, small_problem
 from tests import trainings
 from tests.cli.conftest import call
 from tests.cli.files import write_docs
 from tests.conftest import ROOT
 from tests.instances import instances
 
-NAMES = ["sea", "sun", "snow", "sky", "sand", "salt"]
+NAMES = list(testing.NAMES)
 
 GRIDS = {
     "C": [0.1, 1.0],
@@ -53,21 +53,12 @@ GRIDS = {
 
 @pytest.fixture
 def small(classifier):
-    """60 points that 6 named labels describe well; counts for methods that want them."""
-    rng = np.random.default_rng(0)
-    Y = (rng.random((60, 6)) < 0.3).astype(int)
-    Y[:6] = np.eye(6, dtype=int)
-    X = np.hstack([Y + 0.1 * rng.random((60, 6)), rng.random((60, 4))])
-    return (X.round() if classifier.features == "counts" else X), Y
+    return small_problem(classifier)
 
 
 @pytest.fixture(params=instances(), ids=lambda estimator: estimator.method)
 def classifier(request):
     return clone(request.param)
-
-
-def names_of(Y):
-    return [tuple(NAMES[j] for j in np.flatnonzero(row)) for row in Y]
 
 
 BLOCKS = {
@@ -158,38 +149,11 @@ def refuses_flipped_bytes(folder):
     longtail.load(folder)
 
 
-class Nonsense:
-    """A value that no parameter can have, though scikit-learn can copy it."""
-
-    def __deepcopy__(self, memo):
-        return self
-
-
 class TestContract:
-    def test_forms_of_labels_agree_and_come_back_as_they_went_in(self, classifier, small):
-        X, Y = small
-        dense = clone(classifier).fit(X, Y).predict(X)
-        sparse = clone(classifier).fit(X, sp.csr_array(Y)).predict(X)
-        named = clone(classifier).fit(X, names_of(Y))
-        assert isinstance(dense, np.ndarray)
-        assert sp.issparse(sparse)
-        assert sparse.format == "csr"
-        assert np.array_equal(dense, sparse.toarray())
-        order = [NAMES.index(name) for name in named.classes_]
-        assert [set(row) for row in named.predict(X)] == [set(row) for row in names_of(dense)]
-        assert sorted(order) == list(range(6))
-
-    def test_learns_an_easy_problem(self, classifier, small):
-        X, Y = small
-        top = classifier.fit(X, Y).predict_topk(X, 1)
-        best, _ = ranked(top, 1)
-        has = Y.any(axis=1)
-        assert Y[np.arange(60), best[:, 0]][has].mean() > 0.9
-
-    def test_column_names_may_be_given(self, classifier, small):
-        X, Y = small
-        classifier.fit(X, sp.csc_matrix(Y), label_names=NAMES)
-        assert classifier.classes_.tolist() == NAMES
+    @pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
+    def test_part(self, classifier, check):
+        """What `check_classifier` asks of every class."""
+        check(classifier)
 
     def test_a_table_keeps_its_columns_names_and_is_matched_by_them(self, classifier, small):
         X, Y = small
@@ -202,53 +166,6 @@ class TestContract:
         top = classifier.predict_topk(X, 3)
         found = evaluate(turned, Y_score=top, classes=classifier.classes_.tolist())
         assert dict(found) == dict(evaluate(Y, Y_score=top))
-
-    def test_names_of_any_hashable_kind(self, classifier, small):
-        X, Y = small
-        kinds = [("a", 1), 7, "x", 2.5, None, frozenset({1})]
-        classifier.fit(X, [[kinds[j] for j in np.flatnonzero(row)] for row in Y])
-        assert set(classifier.classes_.tolist()) == set(kinds)
-        assert all(set(row) <= set(kinds) for row in classifier.predict(X))
-
-    def test_one_class_a_row(self, classifier, small):
-        X, Y = small
-        y = np.array(NAMES)[Y.argmax(axis=1)]
-        predicted = classifier.fit(X, y).predict(X)
-        assert predicted.shape == (60,)
-        assert set(predicted) <= set(NAMES)
-        assert 0 <= classifier.score(X, y) <= 1
-
-    def test_topk_is_csr_with_at_most_k_scores_a_row(self, classifier, small):
-        X, Y = small
-        classifier.fit(X, Y)
-        for k in (1, 3, 100):
-            top = classifier.predict_topk(X, k)
-            assert isinstance(top, sp.csr_array)
-            assert top.shape == (60, 6)
-            assert (np.diff(top.indptr) <= min(k, 6)).all()
-            assert np.isfinite(top.data).all()
-        three, _ = ranked(classifier.predict_topk(X, 3), 3)
-        six, _ = ranked(classifier.predict_topk(X, 6), 6)
-        assert np.array_equal(three, six[:, :3])
-
-    def test_a_point_alone_is_answered_as_among_others(self, classifier, small):
-        X, Y = small
-        X = X + (np.random.default_rng(1).random(X.shape) < 0.2)  # not so easy to tell
-        classifier.fit(X, Y)
-        sets, top = classifier.predict(X), classifier.predict_topk(X, 3).toarray()
-        assert np.array_equal(classifier.predict(X[::-1])[::-1], sets)
-        backwards = classifier.predict_topk(X[::-1], 3).toarray()[::-1]
-        assert np.allclose(backwards, top, rtol=1e-9, atol=1e-12)  # BLAS rounds by the shape
-        for i in range(0, 60, 7):
-            assert np.array_equal(classifier.predict(X[i : i + 1]), sets[i : i + 1])
-            alone = classifier.predict_topk(X[i : i + 1], 3).toarray()
-            assert np.allclose(alone, top[i : i + 1], rtol=1e-9, atol=1e-12)
-
-    @pytest.mark.parametrize("k", [0, -1, 1.5, None, True])
-    def test_odd_k_is_refused(self, classifier, small, k):
-        classifier.fit(*small)
-        with pytest.raises(ParameterError):
-            classifier.predict_topk(small[0], k)
 
     def test_without_a_tail_weight_nothing_changes(self, classifier, small):
         X, Y = small
@@ -310,18 +227,6 @@ class TestContract:
         assert clone(loaded).fit(X, Y).score_scale == loaded.fit(X, Y).score_scale == usual
         assert not hasattr(loaded, "calibration_")
 
-    def test_probabilities_are_probabilities(self, classifier, small):
-        if not hasattr(classifier, "predict_proba"):
-            pytest.skip(f"{classifier.method} has scores, not probabilities")
-        X, Y = small
-        dense = clone(classifier).fit(X, Y).predict_proba(X)
-        assert dense.shape == (60, 6)
-        assert dense.min() >= 0
-        assert dense.max() <= 1
-        sparse = clone(classifier).fit(X, sp.csr_array(Y)).predict_proba(X)
-        assert sp.issparse(sparse)
-        assert np.allclose(sparse.toarray(), np.where(dense >= 0.01, dense, 0), atol=1e-6)
-
     def test_likely_sets_start_with_the_most_probable_one(self, classifier, small):
         if not hasattr(classifier, "predict_sets"):
             pytest.skip(f"{classifier.method} lists no label sets")
@@ -341,32 +246,10 @@ class TestContract:
         with pytest.raises(ParameterError):
             classifier.predict_sets(X, 0)
 
-    def test_explains_itself(self, classifier, small):
+    def test_what_it_adds_to_explanations_is_on_the_page(self, classifier, small):
         X, Y = small
-        classifier.fit(X, Y, label_names=NAMES)
-        names = [f"word{j}" for j in range(10)]
-        why = classifier.explain(X[0], "sea", n=10, feature_names=names)
-        assert isinstance(why, Explanation)
-        assert why.label == "sea"
-        assert classifier.explain(sp.csr_matrix(X)[0], "sea").score == why.score
-        with pytest.raises(ParameterError):
-            classifier.explain(X[0], "sea", n=-1)
-        assert why.table().columns == ["feature", "value", "weight", "contribution"]
-        assert why.score == pytest.approx(why.bias + why.table()["contribution"].sum())
-        parts = why.table()["value"] * why.table()["weight"]
-        assert parts.to_list() == pytest.approx(why.table()["contribution"].to_list())
-        assert set(why.table()["feature"]) <= set(names)
-        assert "sea" in str(why)
-        for name, table in why.details.items():
-            assert why.table(name) is table
-            assert name in str(why)
-        with pytest.raises(InputError, match="no table 'moon'"):
-            why.table("moon")
+        why = classifier.fit(X, Y, label_names=NAMES).explain(X[0], "sea")
         assert (set(why.summary), set(why.details)) == added_to_explanations(classifier.method)
-        with pytest.raises(InputError, match="knows no label 'moon'"):
-            classifier.explain(X[0], "moon")
-        best, _ = ranked(classifier.predict_topk(X[:1], 1), 1)
-        assert classifier.explain(X[0]).label == NAMES[best[0, 0]]
 
     def test_explains_the_score_of_the_list(self, classifier, small):
         X, Y = small
@@ -374,24 +257,6 @@ class TestContract:
         why = [classifier.explain(X[9 * i], j).score for i, j in zip(top.row, top.col, strict=True)]
         assert len(why) >= 7
         assert np.allclose(why, top.data, atol=1e-9) == (classifier.method not in OTHER_SCORES)
-
-    def test_methods_are_called_alike(self, classifier):
-        def shape(cls, name):
-            parameters = inspect.signature(getattr(cls, name)).parameters.values()
-            return [(given.name, given.kind, given.default) for given in parameters]
-
-        for name in ("fit", "estimate", "predict", "predict_topk", "explain", "score", "save"):
-            assert shape(type(classifier), name) == shape(ExtremeClassifier, name)
-
-    def test_nonsense_for_a_parameter_is_refused_in_one_sentence(self, classifier, small):
-        for name in classifier.get_params():
-            broken = clone(classifier).set_params(**{name: Nonsense()})
-            with pytest.raises(ParameterError) as caught:
-                broken.fit(*small)
-            message = str(caught.value)
-            assert name in message, (name, message)
-            assert message.endswith(".")
-            assert "\n" not in message
 
     def test_a_model_with_nonsense_for_a_parameter_is_refused(self, classifier, small, tmp_path):
         folder = tmp_path / "model"
@@ -421,20 +286,6 @@ class TestContract:
         X, Y = small
         classifier.fit(X, names_of(Y)).save(tmp_path / "model")
         refuses_flipped_bytes(tmp_path / "model")
-
-    def test_odd_label_matrices(self, classifier, small):
-        """No positive, all positive, doubled columns, rows without labels, empty rows."""
-        X, Y = small
-        X = X.copy()
-        X[7] = 0
-        odd = np.column_stack([np.zeros(60, int), np.ones(60, int), Y[:, 0], Y[:, 0], Y[:, 1]])
-        odd[10] = 0
-        classifier.fit(X, odd)
-        top = classifier.predict_topk(X, 5)
-        assert np.isfinite(top.data).all()
-        assert not classifier.predict(X)[:, 0].any()
-        one = clone(classifier).fit(X, Y[:, :1])
-        assert one.predict(X).shape == (60, 1)
 
     def test_threads_do_not_change_the_model(self, classifier, shared, tmp_path):
         data = make_longtail(300, 200, 50, random_state=0)
@@ -532,57 +383,6 @@ class TestContract:
         search.fit(X, Y)
         assert search.best_score_ > 0.5
 
-    @pytest.mark.parametrize(
-        ("X", "Y", "cause"),
-        [
-            ([[1.0, np.nan]], [[1]], "NaN"),
-            ([[1.0, np.inf]], [[1]], "infinity"),
-            ([[1.0], [2.0]], [[1]], "inconsistent"),
-            ([1.0, 2.0], [[1], [0]], "2D"),
-            ([[1.0], [2.0]], np.array([[1, 2], [0, 1]]), "only 0 and 1"),
-            ([[1.0], [2.0]], [0.5, 1.5], "continuous"),
-            ([[1.0], [2.0]], [[], []], "no label"),
-            ([[1.0], [2.0]], [["a"], "b"], "mixes"),
-            ([[1.0], [2.0]], None, "None"),
-        ],
-    )
-    def test_bad_input_gets_one_sentence(self, classifier, X, Y, cause):
-        with pytest.raises(LongtailError, match=cause) as caught:
-            classifier.fit(X, Y)
-        assert "\n" not in str(caught.value)
-
-    def test_score_is_the_share_of_exact_label_sets(self, classifier, small):
-        X, Y = small
-        for form in (Y, sp.csr_array(Y), names_of(Y)):
-            model = clone(classifier).fit(X, form)
-            right = np.asarray(
-                [set(a) == set(b) for a, b in zip(model.predict(X), form, strict=True)]
-                if isinstance(form, list)
-                else (np.asarray(clone(classifier).fit(X, Y).predict(X)) == Y).all(axis=1)
-            )
-            assert model.score(X, form) == pytest.approx(right.mean())
-            weights = np.linspace(0, 1, 60)
-            expected = np.average(right, weights=weights)
-            assert model.score(X, form, sample_weight=weights) == pytest.approx(expected)
-
-    def test_counts_of_the_labels_are_kept(self, classifier, small):
-        X, Y = small
-        classifier.fit(X, Y)
-        assert classifier.label_counts_.tolist() == Y.sum(axis=0).tolist()
-        assert classifier.n_points_ == 60
-
-    def test_labels_unseen_in_training_are_misses_and_no_error(self, classifier, small):
-        X, Y = small
-        for form in (names_of(Y), np.array(NAMES)[Y.argmax(axis=1)]):
-            model = clone(classifier).fit(X, form)
-            sets, other = isinstance(form, list), list(form)
-            right = [
-                set(a) == set(b) if sets else a == b
-                for a, b in zip(model.predict(X), form, strict=True)
-            ]
-            other[right.index(True)] = ("moon",) if sets else "moon"
-            assert model.score(X, other) == pytest.approx(model.score(X, form) - 1 / 60)
-
     def test_a_fit_that_fails_leaves_nothing_learned(self, classifier, small, tmp_path):
         from sklearn.exceptions import NotFittedError
 
@@ -598,35 +398,6 @@ class TestContract:
             classifier.predict(X)
         with pytest.raises(NotFittedError):
             classifier.save(tmp_path / "model")
-
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("n_features_in_", 10**7),
-            ("classes_", np.array(["a"])),
-            ("label_kind_", "bogus"),
-            ("label_counts_", np.zeros(2)),
-            ("calibration_", np.array([-1.0, 0.0])),
-            ("calibration_", np.array([1.0, np.inf])),
-            ("calibration_", np.array([1.0, 0.0, 0.0])),
-            ("calibration_", np.array([1, 0])),
-            ("calibration_", "bogus"),
-        ],
-    )
-    def test_parts_that_do_not_fit_are_refused(self, classifier, small, tmp_path, name, value):
-        classifier.fit(*small)
-        setattr(classifier, name, value)
-        classifier.save(tmp_path / "model")
-        with pytest.raises(ModelError):
-            longtail.load(tmp_path / "model")
-
-    def test_unfitted_is_said(self, classifier, small):
-        from sklearn.exceptions import NotFittedError
-
-        with pytest.raises(NotFittedError):
-            classifier.predict(small[0])
-        with pytest.raises(NotFittedError):
-            classifier.save("nowhere")
 
 
 def added_to_explanations(method):

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from longtail.methods.trees import LogTree
     from longtail.metrics import evaluate
     from longtail.runtime.estimates import Estimate
-    from longtail.store.estimator import load
-    from longtail.tagger import Tagger
+    from longtail.tagger import Tagger, load
 
 _HOMES = {
     "BRDekel": "longtail.methods.linear",
@@ -84,7 +83,7 @@ _HOMES = {
     "TextFeatures": "longtail.features",
     "compare": "longtail.choosing",
     "evaluate": "longtail.metrics",
-    "load": "longtail.store.estimator",
+    "load": "longtail.tagger",
     "ranked": "longtail._sparse",
     "recommend": "longtail.choosing",
 }
@@ -153,6 +152,7 @@ _PARTS = (
     "solvers",
     "store",
     "tagger",
+    "testing",
 )
 
 

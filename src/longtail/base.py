@@ -37,16 +37,17 @@ from longtail.parameters import check_count, check_jobs
 from longtail.runtime.estimates import Estimate, matrix_bytes, unknown
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Progress, Run, progress_bar
-from longtail.store.estimator import StoredEstimator, load
+from longtail.store import StoredEstimator
 
-__all__ = ["Explanation", "ExtremeClassifier", "StoredEstimator", "check_tail", "load", "rarity"]
+__all__ = ["Explanation", "ExtremeClassifier", "check_tail", "rarity"]
 
 
 class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     """Base of every classifier in longtail.
 
-    Subclasses set `method`, the name at the command line, and `paper`, where the method comes
-    from, and implement the four methods with a leading underscore that raise `NotImplementedError`.
+    Subclasses set `method`, the name at the command line and in model folders, and `paper`, where
+    the method comes from, and implement the four methods with a leading underscore that raise
+    `NotImplementedError`.
     `features` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf or
     rows of unit length, or "counts", raw term counts. `kept_data` names the learned attributes that
     are training data themselves, which are not counted as parameters.
@@ -68,6 +69,11 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     n_points_: int
     n_features_in_: int
     calibration_: NDArray[np.float64]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "method" in vars(cls):
+            cls.stored_as = cls.method
+        super().__init_subclass__(**kwargs)
 
     # ---- what a method supplies -------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,17 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
 from longtail._sparse import as_csr, ranked
-from longtail.base import Explanation, ExtremeClassifier, StoredEstimator
-from longtail.errors import InputError, ParameterError
+from longtail.base import Explanation, ExtremeClassifier
+from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features import RowScaler, TextFeatures
 from longtail.labels import name_array
+from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Progress
-from longtail.store.registry import registered_name
-
-store.register(TextFeatures)
-store.register(RowScaler)
+from longtail.store import Storable, StoredEstimator
+from longtail.store.protocol import stored_name
 
 TERM_BYTES = 200  # of a word of the vocabulary, in Python's dictionary and beside it
 FeatureKind = Literal["scaled", "counts"]
@@ -83,7 +82,7 @@ class MadeFeatures:
         return classifier.estimate(self.X, Y).plus(self.peak_bytes, self.seconds)
 
 
-def make_features(transformer: TextFeatures | RowScaler, inputs: Any) -> MadeFeatures:
+def make_features(transformer: Any, inputs: Any) -> MadeFeatures:
     """Fit a copy of a transformer to texts or to a matrix, and measure what that takes.
 
     Examples
@@ -114,10 +113,12 @@ class Tagger(StoredEstimator):
 
     Parameters
     ----------
-    features : TextFeatures, RowScaler or None
-        What makes features of the input. None: `TextFeatures()` for texts, `RowScaler()`, which
-        scales rows to unit length, for matrices; for a classifier that wants counts, the counts of
-        words in texts and matrices as they are. See `usual_features`.
+    features : transformer or None
+        What makes features of the input: `TextFeatures()`, `RowScaler()` or any other transformer
+        with `fit`, `transform` and the methods of `longtail.store.Storable`. None:
+        `TextFeatures()` for texts, `RowScaler()`, which scales rows to unit length, for matrices;
+        for a classifier that wants counts, the counts of words in texts and matrices as they are.
+        See `usual_features`.
     classifier : ExtremeClassifier, optional
         `DiSMEC()` by default.
 
@@ -127,6 +128,8 @@ class Tagger(StoredEstimator):
         The fitted parts.
     feature_names_ : array of shape (D,)
         Names of the columns of the feature matrix, if `fit` was told.
+    takes_text_ : bool
+        Whether it was fitted to texts.
 
     Examples
     --------
@@ -139,14 +142,17 @@ class Tagger(StoredEstimator):
     [[('winter', 0.5)]]
     """
 
+    stored_as: ClassVar[str] = "tagger"
+
     features_: Any
+    takes_text_: bool
     classifier_: ExtremeClassifier
     feature_names_: NDArray[Any]
 
     def __init__(
         self,
         *,
-        features: TextFeatures | RowScaler | None = None,
+        features: Any = None,
         classifier: ExtremeClassifier | None = None,
     ) -> None:
         self.features = features
@@ -186,7 +192,11 @@ class Tagger(StoredEstimator):
         features, classifier = (clone(part) for part in self._parts(inputs))
         X = features.fit_transform(inputs)
         classifier.fit(X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress)
-        learned: dict[str, Any] = {"features_": features, "classifier_": classifier}
+        learned: dict[str, Any] = {
+            "features_": features,
+            "takes_text_": not _is_matrix(inputs),
+            "classifier_": classifier,
+        }
         if feature_names is not None:
             learned["feature_names_"] = name_array(list(feature_names))
         self.__dict__.pop("feature_names_", None)
@@ -233,10 +243,12 @@ class Tagger(StoredEstimator):
                 f"{classifier!r:.60}."
             )
         features = self.features
-        if features is not None and registered_name(type(features)) is None:
+        if features is not None and (
+            stored_name(type(features)) is None or not hasattr(features, "transform")
+        ):
             raise ParameterError(
-                "features must be TextFeatures(), RowScaler() or None, which can be saved, not "
-                f"{features!r:.60}."
+                "features must be TextFeatures(), RowScaler(), None or another transformer that "
+                f"can be stored (see longtail.store.Storable), not {features!r:.60}."
             )
         if features is None:
             features = usual_features(classifier.features, texts=not _is_matrix(inputs))
@@ -260,7 +272,7 @@ class Tagger(StoredEstimator):
     @property
     def takes_text(self) -> bool:
         """Whether the fitted model expects texts."""
-        return isinstance(self.features_, TextFeatures)
+        return self.takes_text_
 
     @property
     def score_scale(self) -> tuple[float, float]:
@@ -358,19 +370,64 @@ class Tagger(StoredEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """As for every estimator, but the features only once: as they were fitted."""
-        state = super()._to_state()
+        state = super().to_state()
         state["parameters"]["features"] = None
         state["features_given"] = self.features is not None
         return state
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        tagger = super()._from_state(state)
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The inverse of `to_state`; its parts are refused if they are not those of a tagger."""
+        tagger = super().from_state(state)
         if state.get("features_given") is True and hasattr(tagger, "features_"):
             tagger.features = clone(tagger.features_)
         return tagger
+
+    def _check_state(self) -> None:
+        if (
+            not isinstance(getattr(self, "classifier_", None), ExtremeClassifier)
+            or not hasattr(getattr(self, "features_", None), "transform")
+            or type(getattr(self, "takes_text_", None)) is not bool
+        ):
+            raise ModelError("The parts of the tagger are not what they should be.")
+
+
+def load(path: str | Path, *, verify: bool = True) -> Any:
+    """Read a model that `save` wrote; its arrays stay on disk until they are used.
+
+    Parameters
+    ----------
+    path : path-like
+        The model folder.
+    verify : bool
+        Whether to compare all checksums, which reads every file once.
+
+    Returns
+    -------
+    estimator
+        As it was when saved: same predictions, same label names.
+
+    Raises
+    ------
+    ModelError
+        If the folder is damaged, altered, not a model, or of a newer format, or if its method is
+        not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from longtail import DiSMEC
+    >>> folder = tempfile.mkdtemp() + "/model"
+    >>> DiSMEC().fit([[0, 1], [1, 0]], ["sea", "snow"]).save(folder)
+    >>> load(folder).predict([[1, 0]]).tolist()
+    ['snow']
+    """
+    model = store.read(path, verify=verify)
+    if not isinstance(model, Storable):
+        raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
+    return model
 
 
 def _is_matrix(inputs: Any) -> bool:

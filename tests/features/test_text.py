@@ -17,6 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features.text import CODE_PATTERN, TextFeatures
+from longtail.store import pack, unpack
 
 TEXTS = [
     "The sun, the sea and the sand",
@@ -29,12 +30,8 @@ NEW = ["the sun on the sea sea sea", "nothing known here", ""]
 
 def stored(features: TextFeatures) -> TextFeatures:
     """Through JSON and arrays, as a model folder would take it."""
-    state = features._to_state()
-    idf = state.pop("idf", None)
-    state = json.loads(json.dumps(state))
-    if idf is not None:
-        state["idf"] = np.frombuffer(idf.tobytes(), dtype=np.float64)
-    return TextFeatures._from_state(state)
+    tree, arrays = pack(features)
+    return unpack(json.loads(json.dumps(tree)), arrays)
 
 
 def assert_same_bits(first: sp.csr_array, second: sp.csr_array) -> None:
@@ -223,7 +220,7 @@ def test_scikit_learn_habits():
     with pytest.raises(NotFittedError):
         features.get_feature_names_out()
     with pytest.raises(NotFittedError):
-        features._to_state()
+        features.save("nowhere")
     assert features.fit(TEXTS) is features
     assert features.__sklearn_tags__().input_tags.string
 
@@ -283,29 +280,28 @@ def test_a_function_as_analyzer_works_but_is_not_stored():
     features = TextFeatures(analyzer=str.split).fit(["a b", "b c"])
     assert features.vocabulary_ == ["a", "b", "c"]
     with pytest.raises(ModelError, match="cannot be stored"):
-        features._to_state()
+        features.to_state()
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"params": None},
-        {"params": {}},
-        {"vocabulary": []},
-        {"vocabulary": "abc"},
-        {"vocabulary": [1, 2]},
-        {"vocabulary": ["sun", "sun"]},
-        {"vocabulary": ["sun"]},
-        {"stop_words": None},
-        {"idf": None},
-        {"idf": np.zeros(2)},
-        {"idf": np.array(["a"])},
+        {"vocabulary_": []},
+        {"vocabulary_": "abc"},
+        {"vocabulary_": [1, 2]},
+        {"vocabulary_": ["sun", "sun"]},
+        {"vocabulary_": ["sun"]},
+        {"stop_words_": None},
+        {"idf_": None},
+        {"idf_": np.zeros(2)},
+        {"idf_": np.array(["a"])},
     ],
 )
 def test_damaged_state_is_refused(change):
-    state = TextFeatures().fit(TEXTS)._to_state()
+    state = TextFeatures().fit(TEXTS).to_state()
+    state["learned"].update(change)
     with pytest.raises(ModelError, match="damaged"):
-        TextFeatures._from_state({**state, **change})
+        TextFeatures.from_state(state)
 
 
 @pytest.mark.parametrize(
@@ -319,15 +315,15 @@ def test_damaged_state_is_refused(change):
     ],
 )
 def test_damaged_parameters_are_refused(change):
-    state = TextFeatures().fit(TEXTS)._to_state()
-    state["params"] = {**state["params"], **change}
-    with pytest.raises(ModelError, match="damaged"):
-        TextFeatures._from_state(state)
+    state = TextFeatures().fit(TEXTS).to_state()
+    state["parameters"].update(change)
+    with pytest.raises(ModelError, match=r"damaged|does not know"):
+        TextFeatures.from_state(state)
 
 
-@pytest.mark.parametrize("missing", ["params", "vocabulary", "stop_words", "idf"])
+@pytest.mark.parametrize("missing", ["vocabulary_", "stop_words_", "idf_"])
 def test_incomplete_state_is_refused(missing):
-    state = TextFeatures().fit(TEXTS)._to_state()
-    del state[missing]
+    state = TextFeatures().fit(TEXTS).to_state()
+    del state["learned"][missing]
     with pytest.raises(ModelError, match="damaged"):
-        TextFeatures._from_state(state)
+        TextFeatures.from_state(state)

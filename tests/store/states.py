@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from longtail.store import register
 
-any_text = st.text(st.characters(exclude_categories=()), max_size=6)
+any_text = st.text(st.characters(exclude_categories=()), max_size=6).filter(
+    lambda text: json.loads(json.dumps(text)) == text
+)
 plain = (
     st.none()
     | st.booleans()
@@ -23,13 +26,12 @@ plain = (
 )
 numeric = (
     hnp.boolean_dtypes()
-    | hnp.integer_dtypes(endianness="?")
-    | hnp.unsigned_integer_dtypes(endianness="?")
-    | hnp.floating_dtypes(sizes=(16, 32, 64), endianness="?")
-    | hnp.complex_number_dtypes(sizes=(64, 128), endianness="?")
+    | hnp.integer_dtypes(endianness="=")
+    | hnp.unsigned_integer_dtypes(endianness="=")
+    | hnp.floating_dtypes(sizes=(16, 32, 64), endianness="=")
 )
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-numpy_scalars = hnp.arrays(numeric, ()).map(lambda array: array[()]) | any_text.map(np.str_)
+numpy_scalars = hnp.arrays(numeric, ()).map(lambda array: array[()])
 
 
 @st.composite
@@ -43,13 +45,9 @@ def number_arrays(draw):
 
 @st.composite
 def text_arrays(draw):
-    width = draw(st.integers(0, 5))
-    dtype = np.dtype(f"{draw(st.sampled_from('<>'))}U{width or 1}")
-    shape = draw(shapes)
-    strings = draw(st.lists(any_text, min_size=math.prod(shape), max_size=math.prod(shape)))
-    if width == 0:
-        return np.ndarray(shape, dtype=dtype.str[0] + "U0")
-    return np.array(strings, dtype=dtype).reshape(shape)
+    strings = draw(st.lists(any_text, max_size=5))
+    width = max((len(text.rstrip("\0")) for text in strings), default=0)
+    return np.array(strings, dtype=f"U{width or 1}")
 
 
 @st.composite
@@ -57,17 +55,14 @@ def object_arrays(draw):
     items = st.recursive(
         plain | numpy_scalars, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=4
     )
-    shape = draw(shapes)
-    flat = np.empty(math.prod(shape), dtype=object)
-    for place in range(len(flat)):
-        flat[place] = draw(items)
-    return flat.reshape(shape)
+    listed = draw(st.lists(items, max_size=5))
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 @st.composite
 def sparse_matrices(draw):
     rows, columns = draw(st.integers(0, 4)), draw(st.integers(0, 4))
-    dtype = draw(st.sampled_from(["bool", "int8", "uint16", "int64", "float32", "float64", "c16"]))
+    dtype = draw(st.sampled_from(["bool", "int8", "uint16", "int64", "float32", "float64"]))
     dense = draw(hnp.arrays(dtype, (rows, columns)))
     kind = draw(st.sampled_from([sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix]))
     matrix = kind(dense)
@@ -88,24 +83,27 @@ states = st.recursive(
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
         | st.dictionaries(any_text | st.just("$"), inner, max_size=3)
+        | st.dictionaries(st.integers() | st.tuples(any_text), inner, max_size=3)
         | st.dictionaries(st.just("value"), inner, min_size=1).map(lambda d: Thing(**d))
     ),
     max_leaves=6,
 )
 
 
-@register(name="example.Thing")
+@register
 class Thing:
     """A class that holds anything."""
+
+    stored_as = "example-thing"
 
     def __init__(self, **parts):
         self.parts = parts
 
-    def _to_state(self):
+    def to_state(self):
         return dict(self.parts)
 
     @classmethod
-    def _from_state(cls, state):
+    def from_state(cls, state):
         return cls(**state)
 
 
@@ -133,9 +131,6 @@ def assert_same(wanted, got):
             assert_same(wanted[key], got[key])
     elif isinstance(wanted, Thing):
         assert_same(wanted.parts, got.parts)
-    elif isinstance(wanted, complex | np.complexfloating):
-        assert bits(got.real) == bits(wanted.real)
-        assert bits(got.imag) == bits(wanted.imag)
     elif isinstance(wanted, float | np.floating):
         assert bits(float(got)) == bits(float(wanted))
     else:

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from longtail import store
 from longtail.base import ExtremeClassifier
 from longtail.choosing.problem import Problem
+from longtail.features import TextFeatures
 from longtail.tagger import Tagger
 
 _OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
@@ -103,6 +104,7 @@ def saved_size(
     transformer = problem.features(model.features).transformer
     tagger = Tagger(features=clone(transformer), classifier=clone(model))
     tagger.features_ = transformer
+    tagger.takes_text_ = isinstance(transformer, TextFeatures)
     tagger.classifier_ = model
     if problem.feature_names is not None:
         tagger.feature_names_ = problem.feature_names

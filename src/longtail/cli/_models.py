@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.base import ExtremeClassifier, load
+from longtail.base import ExtremeClassifier
 from longtail.data import Dataset
 from longtail.errors import InputError, ModelError
 from longtail.labels import encode_labels, names_to_matrix, propensities
-from longtail.tagger import Tagger
+from longtail.tagger import Tagger, load
 
 CHUNK = 1024
 """Points that are predicted at a time."""

@@ -244,7 +244,7 @@ def _inspect_model(path: Path, as_json: bool) -> None:
     facts: dict[str, Any] = {
         "model": str(path),
         "method": classifier.method,
-        "class": described.class_name,
+        "stored_as": described.stored_as,
         "takes": "texts" if model.takes_text else "features",
         "labels": len(model.classes),
         "features": classifier.n_features_in_,
@@ -273,7 +273,7 @@ def _model_in_words(facts: dict[str, Any]) -> dict[str, str]:
     from longtail.runtime.estimates import size_in_words
 
     words = {
-        "Method": f"{facts['method']} ({facts['class'].rpartition('.')[2]})",
+        "Method": facts["method"] + (" (tagger)" if facts["stored_as"] == "tagger" else ""),
         "Takes": facts["takes"],
         "Labels": f"{facts['labels']:,}",
         "Features": f"{facts['features']:,}",

@@ -11,18 +11,19 @@ Every step is optional, keeps what is zero at zero, and costs O(nnz).
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError, ParameterError
+from longtail.store import StoredEstimator
 
 Norm = Literal["l2", "l1", "max"]
 Damping = Literal["sqrt", "log"]
@@ -30,7 +31,7 @@ Damping = Literal["sqrt", "log"]
 _NORMS = {"l1": 1, "l2": 2, "max": 0}
 
 
-class RowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
     """Scale the rows of a sparse feature matrix for linear classifiers.
 
     Parameters
@@ -68,6 +69,8 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> RowScaler(norm=None, damping="sqrt").fit_transform([[9.0, -4.0]]).toarray().tolist()
     [[3.0, -2.0]]
     """
+
+    stored_as: ClassVar[str] = "row-scaler"
 
     def __init__(
         self,
@@ -142,40 +145,18 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _to_state(self) -> dict[str, Any]:
-        """Everything `_from_state` needs, as plain values and arrays."""
-        check_is_fitted(self)
-        state = {"params": self.get_params(), "n_features": int(self.n_features_in_)}
-        if hasattr(self, "idf_"):
-            state["idf"] = self.idf_
-        if hasattr(self, "feature_names_in_"):
-            state["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return state
-
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> RowScaler:
-        """The scaler that gave this state, to the bit."""
-        try:
-            params, width = state["params"], state["n_features"]
-            scaler = cls(**params)
-            check_scaling(scaler.norm, scaler.damping)
-            if type(width) is not int or width < 1:
-                raise ValueError("its number of features is not a positive integer")
-            scaler.n_features_in_ = width
-            if scaler.idf:
-                scaler.idf_ = checked_idf(state["idf"], width)
-            if "feature_names" in state:
-                names = state["feature_names"]
-                if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-                    raise ValueError("its feature names are not strings")
-                if len(names) != width:
-                    raise ValueError("its feature names do not fit its number of features")
-                scaler.feature_names_in_ = np.asarray(names, dtype=object)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"The stored feature scaling is damaged ({error}); save the model again."
-            ) from None
-        return scaler
+    def _check_state(self) -> None:
+        width = getattr(self, "n_features_in_", None)
+        names = getattr(self, "feature_names_in_", None)
+        if type(width) is not int or width < 1:
+            raise damaged("its number of features is not a positive integer")
+        if names is not None and (
+            not isinstance(names, np.ndarray)
+            or names.shape != (width,)
+            or not all(isinstance(name, str) for name in names.tolist())
+        ):
+            raise damaged("its feature names do not fit its number of features")
+        check_scaling_state(self, width)
 
 
 def check_scaling(norm: Any, damping: Any) -> None:
@@ -200,12 +181,28 @@ def inverse_frequency(df: NDArray[Any], n: int, *, smooth: bool) -> NDArray[np.f
     return np.where(df > 0, np.log(n / np.maximum(df, 1.0)), 0.0)
 
 
-def checked_idf(idf: Any, width: int) -> NDArray[np.float64]:
-    """An idf array as read from a file, or a ValueError that says what is wrong with it."""
-    idf = np.asarray(idf)
-    if idf.dtype != np.float64 or idf.shape != (width,) or not np.isfinite(idf).all():
-        raise ValueError(f"its idf is not {width} finite numbers")
-    return idf
+def check_scaling_state(transformer: Any, width: int) -> None:
+    """Refuse, with `ModelError`, a scaling out of a file that cannot be applied to its columns."""
+    try:
+        check_scaling(transformer.norm, transformer.damping)
+    except ParameterError as error:
+        raise damaged(str(error).rstrip(".")) from None
+    idf = getattr(transformer, "idf_", None)
+    if (idf is not None) != bool(transformer.idf) or (
+        idf is not None
+        and (
+            not isinstance(idf, np.ndarray)
+            or idf.dtype != np.float64
+            or idf.shape != (width,)
+            or not np.isfinite(idf).all()
+        )
+    ):
+        raise damaged(f"its idf is not {width} finite numbers")
+
+
+def damaged(reason: str) -> ModelError:
+    """The error for features out of a file that cannot be what was saved."""
+    return ModelError(f"The stored features are damaged ({reason}); save the model again.")
 
 
 def scale(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,10 +24,12 @@ from longtail.features.scaling import (
     Damping,
     Norm,
     check_scaling,
-    checked_idf,
+    check_scaling_state,
+    damaged,
     inverse_frequency,
     scale,
 )
+from longtail.store import StoredEstimator
 
 WORD_PATTERN = r"(?u)\b\w\w+\b"
 """Words of two or more letters, digits or underscores: scikit-learn's default."""
@@ -40,7 +42,7 @@ ANALYZERS = ("word", "char", "char_wb")
 """What texts may be taken apart into, by name."""
 
 
-class TextFeatures(TransformerMixin, BaseEstimator):
+class TextFeatures(TransformerMixin, StoredEstimator):
     """Sparse tf-idf features of texts, one row of unit length a text.
 
     Parameters
@@ -101,6 +103,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     >>> features.get_feature_names_out().tolist()
     ['and', 'rain', 'sand', 'sea', 'sun']
     """
+
+    stored_as: ClassVar[str] = "text-features"
 
     def __init__(
         self,
@@ -260,56 +264,38 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "vocabulary_")
 
-    def _to_state(self) -> dict[str, Any]:
-        """Everything `_from_state` needs, as plain values and arrays."""
-        check_is_fitted(self)
-        params = self.get_params()
-        if callable(params["analyzer"]):
+    def to_state(self) -> dict[str, Any]:
+        """As for every estimator, with the stop words as a list; a function cannot be stored."""
+        if callable(self.analyzer):
             raise ModelError(
                 "A function as analyzer cannot be stored in a model; use 'word', 'char' or "
                 "'char_wb', or turn the texts into tokens before."
             )
-        params["ngram_range"] = [int(n) for n in self.ngram_range]
-        if not isinstance(params["stop_words"], str | None):
-            params["stop_words"] = list(self.stop_words_)
-        for name, value in params.items():
-            if isinstance(value, np.generic):
-                params[name] = value.item()
-        state = {
-            "params": params,
-            "vocabulary": list(self.vocabulary_),
-            "stop_words": list(self.stop_words_),
-        }
-        if hasattr(self, "idf_"):
-            state["idf"] = self.idf_
+        state = super().to_state()
+        if not isinstance(self.stop_words, str | None):
+            state["parameters"]["stop_words"] = sorted(self.stop_words)
         return state
 
-    @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> TextFeatures:
-        """The features that gave this state; `transform` agrees to the bit."""
+    def _check_state(self) -> None:
         try:
-            params = dict(state["params"])
-            params["ngram_range"] = tuple(params["ngram_range"])
-            features = cls(**params)
-            features._check_params()
-            if callable(features.analyzer):
-                raise ValueError("its analyzer is not the name of one")
-            features.vocabulary_ = _checked_words(state["vocabulary"], "vocabulary")
-            if not features.vocabulary_:
-                raise ValueError("its vocabulary is empty")
-            features.stop_words_ = _checked_words(state["stop_words"], "list of stop words")
-            if features.idf:
-                features.idf_ = checked_idf(state["idf"], len(features.vocabulary_))
-            features._counter = _plain_counter(
-                features,
-                stop_words=features.stop_words_ or None,
-                vocabulary={word: column for column, word in enumerate(features.vocabulary_)},
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"The stored text features are damaged ({error}); save the model again."
-            ) from None
-        return features
+            self._check_params()
+        except ParameterError as error:
+            raise damaged(str(error).rstrip(".")) from None
+        for name, least in (("vocabulary_", 1), ("stop_words_", 0)):
+            words = getattr(self, name, None)
+            if (
+                not isinstance(words, list)
+                or len(words) < least
+                or not all(isinstance(word, str) for word in words)
+                or len(set(words)) != len(words)
+            ):
+                raise damaged(f"its {name} is not a list of distinct words")
+        check_scaling_state(self, len(self.vocabulary_))
+        self._counter = _plain_counter(
+            self,
+            stop_words=self.stop_words_ or None,
+            vocabulary={word: column for column, word in enumerate(self.vocabulary_)},
+        )
 
 
 def checked_texts(texts: Any) -> list[str]:
@@ -392,13 +378,3 @@ def _as_input_error(error: ValueError) -> Exception:
     if "no terms remain" in message:
         return InputError("No word is left after min_df and max_df; lower min_df or raise max_df.")
     return InputError(f"The texts cannot be turned into words: {message.rstrip('.')}.")
-
-
-def _checked_words(words: Any, what: str) -> list[str]:
-    if isinstance(words, np.ndarray):
-        words = words.tolist()
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise ValueError(f"its {what} is not a list of strings")
-    if len(set(words)) != len(words):
-        raise ValueError(f"its {what} repeats a word")
-    return words

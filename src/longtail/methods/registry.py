@@ -7,18 +7,18 @@ Our own are listed here. Those of other packages join by entry points in the gro
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import types
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.metadata import entry_points
 from typing import Any
 
 from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
+from longtail.store import add_finder
+from longtail.store.protocol import homes_of, import_class
 
 GROUP = "longtail.methods"
 """The entry points by which other packages bring methods."""
@@ -73,19 +73,11 @@ class Method:
     @cached_property
     def estimator(self) -> type[ExtremeClassifier]:
         """The class; its module is imported for it."""
-        module, _, name = self.home.partition(":")
-        try:
-            found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+        found = import_class(self.name, self.home)
+        if not issubclass(found, ExtremeClassifier):
             raise ParameterError(
-                f"The method {self.name!r} cannot be imported from {self.home}: {error}."
-            ) from error
-        if not (inspect.isclass(found) and issubclass(found, ExtremeClassifier)):
-            raise ParameterError(f"{self.home} is not a classifier of longtail.")
-        if found.method != self.name:
-            raise ParameterError(
-                f"{self.home} calls itself {found.method!r}, but its package announces it as "
-                f"{self.name!r}; the two must agree."
+                f"{self.name!r} leads to {self.home}, which is not an ExtremeClassifier; derive "
+                "it from longtail.ExtremeClassifier."
             )
         return found
 
@@ -114,10 +106,8 @@ def methods() -> dict[str, Method]:
     >>> methods()["dismec"].estimator.__name__
     'DiSMEC'
     """
-    found = {name: Method(name, f"longtail.methods.{home}") for name, home in OURS.items()}
-    for point in entry_points(group=GROUP):
-        found.setdefault(point.name, Method(point.name, point.value))
-    return dict(sorted(found.items()))
+    ours = {name: f"longtail.methods.{home}" for name, home in OURS.items()}
+    return {name: Method(name, home) for name, home in homes_of(ours, GROUP).items()}
 
 
 def find_method(name: str) -> Method:
@@ -132,6 +122,9 @@ def find_method(name: str) -> Method:
     if name not in known:
         raise ParameterError(f"There is no method {name!r}; choose among {', '.join(known)}.")
     return known[name]
+
+
+add_finder(lambda name: methods()[name].estimator if name in methods() else None)
 
 
 def parse_settings(method: Method, settings: Iterable[str]) -> dict[str, Any]:

@@ -21,8 +21,6 @@ from typing import Any
 from longtail.errors import ModelError
 from longtail.store.files import explained, open_plain
 from longtail.store.jsontext import MAX_BYTES, JsonError, dumps, loads, shortened
-from longtail.store.packing import pack_plain
-from longtail.store.registry import full_name
 from longtail.store.unpacking import unpack
 
 KIND = "longtail model"
@@ -42,11 +40,8 @@ class Description:
     ----------
     format : int
         The version of the folder's format.
-    class_name : str
-        The class of the stored object.
-    parameters : dict
-        The parameters of its constructor, to be looked at; those that are not plain values are
-        described in words.
+    stored_as : str or None
+        The name of the stored object, such as "tagger"; None for a plain value.
     meta : dict
         What the writer wished to note.
     versions : dict of str to str
@@ -56,8 +51,7 @@ class Description:
     """
 
     format: int
-    class_name: str
-    parameters: dict[str, Any]
+    stored_as: str | None
     meta: dict[str, Any]
     versions: dict[str, str]
     files: dict[str, int]
@@ -139,23 +133,23 @@ def described(folder: Path, content: dict[str, Any]) -> Description:
 
     Examples
     --------
-    >>> content = {"format": 1, "class": "x", "parameters": {}, "meta": {}, "versions": {},
+    >>> content = {"format": 1, "stored_as": "x", "meta": {}, "versions": {},
     ...     "files": {"a": {"bytes": 3, "sha256": "0" * 64}}}
     >>> described(Path("model"), content).files
     {'a': 3}
     """
     place = folder / NAME
     tables = {}
-    for key in ("parameters", "meta", "versions"):
+    for key in ("meta", "versions"):
         with placed(place):
             tables[key] = unpack(content.get(key), {})
         if not isinstance(tables[key], dict):
             raise ModelError(f"{place}: its {key} are not a table.")
-    if not isinstance(content.get("class"), str):
-        raise ModelError(f"{place}: does not name the model's class.")
+    if not isinstance(content.get("stored_as"), str | None):
+        raise ModelError(f"{place}: does not say what it holds.")
     return Description(
         format=content["format"],
-        class_name=content["class"],
+        stored_as=content.get("stored_as"),
         files={name: size for name, (size, _) in listed_files(place, content).items()},
         **tables,
     )
@@ -200,28 +194,6 @@ def why_not_replaced(folder: Path) -> str | None:
     if strangers:
         return f"it holds {shortened(strangers[0])!r} beside the model"
     return None
-
-
-def parameters_of(obj: Any) -> dict[str, Any]:
-    """The parameters of a scikit-learn estimator as a JSON tree; empty for anything else.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import Binarizer
-    >>> parameters_of(Binarizer(threshold=0.5))
-    {'copy': True, 'threshold': 0.5}
-    """
-    get_params = getattr(obj, "get_params", None)
-    if isinstance(obj, type) or not callable(get_params):
-        return {}
-    out = {}
-    for name, value in get_params(deep=False).items():
-        try:
-            out[name] = pack_plain(value, name)
-        except ModelError:
-            shape = getattr(value, "shape", None)
-            out[name] = full_name(type(value)) + (f" of shape {shape}" if shape else "")
-    return out
 
 
 def library_versions() -> dict[str, str]:

@@ -1,31 +1,53 @@
-"""Estimators that the store can write, and reading them back."""
+"""Estimators that the store can keep: their parameters, and what they learned."""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from longtail import store
 from longtail.errors import ModelError
+from longtail.store.folder import write
+from longtail.store.protocol import register
 
 
 class StoredEstimator(BaseEstimator):
-    """An estimator that the store can write and read: its parameters and what it learned."""
+    """A `Storable` estimator: kept are its parameters, and what it learned, `name_` by `name_`.
+
+    A subclass gets its name in files by a class attribute `stored_as`. It may override
+    `_check_state`, which is called when a fitted one was read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from longtail import load
+    >>> class Centre(StoredEstimator):
+    ...     stored_as = "example-centre"
+    ...     def fit(self, X, y=None):
+    ...         self.mean_ = sum(X) / len(X)
+    ...         return self
+    >>> folder = tempfile.mkdtemp() + "/model"
+    >>> Centre().fit([1.0, 2.0]).save(folder)
+    >>> load(folder).mean_
+    1.5
+    """
+
+    stored_as: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        store.register(cls)
+        if vars(cls).get("stored_as"):
+            register(cls)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to a folder, whole or not at all; see `longtail.load`."""
         check_is_fitted(self)
-        store.write(path, self)
+        write(path, self)
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Parameters and everything learned, for the store."""
         learned = {
             name: value
@@ -35,57 +57,25 @@ class StoredEstimator(BaseEstimator):
         return {"parameters": self.get_params(deep=False), "learned": learned}
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
-        """The inverse of `_to_state`; unknown parameters are refused."""
-        unknown = set(state["parameters"]) - set(inspect.signature(cls).parameters)
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The inverse of `to_state`; unknown parameters are refused."""
+        parameters, learned = state.get("parameters"), state.get("learned")
+        if not isinstance(parameters, dict) or not isinstance(learned, dict):
+            raise ModelError(f"The state of the {cls.__name__} is damaged; save it again.")
+        unknown = set(parameters) - set(inspect.signature(cls).parameters)
         if unknown:
             raise ModelError(
                 f"The model has a parameter {min(unknown)!r} that this version of "
-                f"{cls.__name__} does not know; use the version of longtail that wrote it."
+                f"{cls.__name__} does not know; use the version that wrote it."
             )
-        self = cls(**state["parameters"])
-        for name, value in state["learned"].items():
+        self = cls(**parameters)
+        for name, value in learned.items():
             if not name.isidentifier() or not name.endswith("_") or name.startswith("_"):
                 raise ModelError(f"The model holds an attribute {name!r}, which none should have.")
             setattr(self, name, value)
-        if state["learned"]:
+        if learned:
             self._check_state()
         return self
 
     def _check_state(self) -> None:
         """Refuse, with `ModelError`, learned parts that do not fit each other."""
-
-
-def load(path: str | Path, *, verify: bool = True) -> Any:
-    """Read a model that `save` wrote; its arrays stay on disk until they are used.
-
-    Parameters
-    ----------
-    path : path-like
-        The model folder.
-    verify : bool
-        Whether to compare all checksums, which reads every file once.
-
-    Returns
-    -------
-    estimator
-        As it was when saved: same predictions, same label names.
-
-    Raises
-    ------
-    ModelError
-        If the folder is damaged, altered, not a model, or of a newer format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from longtail import DiSMEC
-    >>> folder = tempfile.mkdtemp() + "/model"
-    >>> DiSMEC().fit([[0, 1], [1, 0]], ["sea", "snow"]).save(folder)
-    >>> load(folder).predict([[1, 0]]).tolist()
-    ['snow']
-    """
-    model = store.read(path, verify=verify)
-    if not isinstance(model, StoredEstimator):
-        raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
-    return model

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from longtail.store.description import (
     described,
     library_versions,
     listed_files,
-    parameters_of,
     placed,
     read_content,
     sealed,
@@ -30,12 +28,12 @@ from longtail.store.description import (
 from longtail.store.files import explained, open_plain
 from longtail.store.jsontext import shortened
 from longtail.store.packing import pack, pack_plain
-from longtail.store.registry import full_name, registered_name
+from longtail.store.protocol import full_name, stored_name
 from longtail.store.tensors import open_tensors, write_tensors
 from longtail.store.unpacking import unpack
 
 FORMAT = 1
-"""The format that `write` writes."""
+"""The format that `write` writes and `read` reads."""
 
 ARRAYS = "arrays.safetensors"
 
@@ -54,7 +52,7 @@ def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None
         The folder. An existing model folder is replaced in one step; a folder that holds anything
         else is left alone, with an error.
     obj : object
-        An object of a registered class, or any other value that `pack` takes.
+        A `Storable` object, or any other value that `pack` takes.
     meta : dict, optional
         Plain values to note beside the model, for `read_meta`.
 
@@ -84,8 +82,7 @@ def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None
             {
                 "kind": KIND,
                 "format": FORMAT,
-                "class": registered_name(type(obj)) or full_name(type(obj)),
-                "parameters": parameters_of(obj),
+                "stored_as": stored_name(type(obj)),
                 "meta": packed_notes,
                 "versions": library_versions(),
                 "files": {ARRAYS: {"bytes": size, "sha256": digest}},
@@ -125,8 +122,7 @@ def read(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
         folder = standing(path)
         before = _identity(folder)
         try:
-            content = read_content(folder, newest=max(READERS))
-            value = READERS[content["format"]](folder, content, verify)
+            value = _read(folder, read_content(folder, FORMAT), verify)
         except ModelError:
             if _identity(standing(path)) == before:
                 raise
@@ -144,13 +140,14 @@ def read_meta(path: str | os.PathLike[str]) -> Description:
     --------
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp()) / "model"
-    >>> write(place, [1, 2], meta={"trained on": "api-docs"})
+    >>> from longtail import RowScaler
+    >>> write(place, RowScaler().fit([[1.0]]), meta={"trained on": "api-docs"})
     >>> description = read_meta(place)
-    >>> description.class_name, description.meta, sorted(description.files)
-    ('list', {'trained on': 'api-docs'}, ['arrays.safetensors'])
+    >>> description.stored_as, description.meta, sorted(description.files)
+    ('row-scaler', {'trained on': 'api-docs'}, ['arrays.safetensors'])
     """
     folder = standing(path)
-    return described(folder, read_content(folder, newest=max(READERS)))
+    return described(folder, read_content(folder, FORMAT))
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
@@ -185,10 +182,10 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     return (standing(path) / NAME).is_file()
 
 
-def _read_v1(folder: Path, content: dict[str, Any], verify: bool) -> Any:
+def _read(folder: Path, content: dict[str, Any], verify: bool) -> Any:
     files = listed_files(folder / NAME, content)
     if set(files) != {ARRAYS} or "state" not in content:
-        raise ModelError(f"{folder / NAME}: does not describe a model of format 1.")
+        raise ModelError(f"{folder / NAME}: does not describe a model of format {FORMAT}.")
     _refuse_strangers(folder, {NAME, ARRAYS})
     size, digest = files[ARRAYS]
     place = folder / ARRAYS
@@ -203,12 +200,6 @@ def _read_v1(folder: Path, content: dict[str, Any], verify: bool) -> Any:
     arrays, _ = open_tensors(place)
     with placed(folder / NAME):
         return unpack(content["state"], arrays)
-
-
-Reader = Callable[[Path, dict[str, Any], bool], Any]
-
-READERS: dict[int, Reader] = {1: _read_v1}
-"""For every format ever written, the function that reads it."""
 
 
 def _measured(place: Path, *, hashed: bool = True) -> tuple[int, str]:

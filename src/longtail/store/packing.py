@@ -8,7 +8,8 @@ plain objects. Everything else is an object with the key ``"$"``, which says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -17,8 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ModelError
-from longtail.store.jsontext import shortened
-from longtail.store.registry import full_name, registered_name
+from longtail.store.protocol import full_name, stored_name
 from longtail.store.sparse import SPARSE_CLASSES, compressed_fault
 from longtail.store.strings import encode_strings
 from longtail.store.tensors import TENSOR_TYPES
@@ -27,22 +27,16 @@ MAX_DEPTH = 60
 """How deeply values may be nested; what goes deeper most likely contains itself."""
 
 LONG = 256
-"""Lists and dicts of at least this many plain values are stored as arrays."""
+"""Lists of at least this many values of one type are stored as arrays."""
 
-MAX_EXPANSION = 64
-"""How many times its stored size fixed-width text may take in memory, beyond `EXPANSION_FREE`."""
+MAX_BITS = 10_000
+"""The longest whole number; Python refuses to read much longer ones."""
 
-EXPANSION_FREE = 2**16
-"""How many bytes fixed-width text may take in memory whatever its stored size."""
+NUMBERS = {int: np.int64, float: np.float64, bool: np.bool_}
+"""Python's numbers, and the arrays that hold many of them."""
 
-MAX_UNICODE = 0x10FFFF
-"""The last character there is."""
-
-_PLAIN = frozenset({str, int, float, bool, type(None)})
-_COMPLEX_PARTS: dict[np.dtype[Any], np.dtype[Any]] = {
-    np.dtype("<c8"): np.dtype("<f4"),
-    np.dtype("<c16"): np.dtype("<f8"),
-}
+_MAX_UNICODE = 0x10FFFF
+_JOINED_BY_JSON = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def pack(value: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
@@ -51,9 +45,9 @@ def pack(value: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
     Parameters
     ----------
     value : object
-        None, bool, int, float, str, list, tuple, dict with str keys, numpy scalars and arrays of
-        numbers, bools, text or objects (which hold such scalars, or tuples of them), CSR and CSC
-        matrices and arrays, and objects of registered classes; nested at will.
+        None, bool, int, float, str, list, tuple, dict, numpy numbers, numpy arrays of numbers and
+        bools, 1-d numpy arrays of text or objects, CSR and CSC matrices and arrays, and `Storable`
+        objects; nested at will.
 
     Returns
     -------
@@ -111,8 +105,8 @@ class _Packer:
                 "themselves."
             )
         kind = type(value)
-        if kind in _PLAIN:
-            return _pack_scalar(value)
+        if value is None or kind is str or kind is np.str_ or kind in NUMBERS:
+            return _scalar(value, place)
         if kind is list:
             items = self._sequence(value, place, depth)
             return items if isinstance(items, list) else {"$": "list", "items": items}
@@ -120,50 +114,38 @@ class _Packer:
             return {"$": "tuple", "items": self._sequence(value, place, depth)}
         if kind is dict:
             return self._dict(value, place, depth)
-        if isinstance(value, np.generic):
-            return self._numpy_scalar(value, place)
+        if isinstance(value, np.generic) and value.dtype in TENSOR_TYPES:
+            packed = _scalar(value.item(), place)
+            return {"$": "scalar", "dtype": value.dtype.name, "value": packed}
         if self._use_arrays:
             if kind is np.ndarray or kind is np.memmap:
                 return self._array(value, place, depth)
             if sp.issparse(value):
-                return self._sparse(value, place, depth)
-            if registered_name(kind) is not None:
+                return self._sparse(value, place)
+            if stored_name(kind) is not None:
                 return self._object(value, place, depth)
         raise self._unknown(kind, place)
 
     def _unknown(self, kind: type[Any], place: str) -> ModelError:
         if not self._use_arrays:
             remedy = "plain values are None, bools, numbers, strings, and lists and dicts of them"
-        elif hasattr(kind, "_to_state"):
-            remedy = "register its class with longtail.store.register"
+        elif hasattr(kind, "to_state"):
+            remedy = "give its class a name of its own and register it; see longtail.store.Storable"
         else:
             remedy = (
                 "use plain values, lists, tuples, dicts, numpy arrays, CSR or CSC matrices, or "
-                "objects of registered classes"
+                "objects that implement longtail.store.Storable"
             )
         return ModelError(
             f"{_shown(place)}: a value of type {full_name(kind)} cannot be stored in a model; "
             f"{remedy}."
         )
 
-    def _sequence(self, items: Sequence[Any], place: str, depth: int) -> Any:
-        """A JSON list, or the column of a long run of plain values."""
-        if self._use_arrays and len(items) >= LONG and _is_plain(items):
-            return self._column(items, place, depth + 1)
-        return [
-            self.pack(item, f"{place}[{number}]", depth + 1) for number, item in enumerate(items)
-        ]
-
     def _dict(self, value: dict[Any, Any], place: str, depth: int) -> Any:
-        for key in value:
-            if type(key) is not str:
-                raise ModelError(
-                    f"{_shown(place)}: the key {shortened(repr(key))} is of type "
-                    f"{full_name(type(key))}; keys must be strings."
-                )
-        if len(value) < LONG and "$" not in value and all(map(_is_unicode, value)):
+        if len(value) < LONG and "$" not in value and all(type(key) is str for key in value):
             return {
-                key: self.pack(item, _joined(place, key), depth + 1) for key, item in value.items()
+                _scalar(key, place): self.pack(item, _joined(place, key), depth + 1)
+                for key, item in value.items()
             }
         return {
             "$": "dict",
@@ -171,77 +153,35 @@ class _Packer:
             "values": self._sequence(list(value.values()), _joined(place, "values"), depth),
         }
 
-    def _numpy_scalar(self, value: np.generic, place: str) -> dict[str, Any]:
-        dtype = value.dtype
-        if dtype in _COMPLEX_PARTS:
-            parts = [float(value.real), float(value.imag)]
-            packed: Any = [_pack_scalar(part) for part in parts]
-        elif isinstance(value, np.str_):
-            packed = _pack_scalar(str.__str__(value))  # item() would drop NULs at the end
-        elif dtype in TENSOR_TYPES:
-            packed = _pack_scalar(value.item())
-        else:
-            raise self._unknown(type(value), place)
-        return {"$": "scalar", "dtype": "str" if dtype.kind == "U" else dtype.name, "value": packed}
-
     def _object(self, value: Any, place: str, depth: int) -> dict[str, Any]:
-        state = value._to_state()
+        state = value.to_state()
         if type(state) is not dict:
             raise ModelError(
-                f"{_shown(place)}: {full_name(type(value))}._to_state() returned "
+                f"{_shown(place)}: {full_name(type(value))}.to_state() returned "
                 f"{full_name(type(state))} instead of a dict."
             )
-        name = registered_name(type(value))
-        return {"$": "object", "class": name, "state": self._dict(state, place, depth + 1)}
+        state = self._dict(state, place, depth + 1)
+        return {"$": "object", "as": stored_name(type(value)), "state": state}
 
     def _array(self, value: NDArray[Any], place: str, depth: int) -> dict[str, Any]:
-        dtype = value.dtype
-        if dtype.kind == "U":
-            return self._text_array(value, place)
-        if dtype.kind == "O":
-            items = self._column(value.ravel().tolist(), _joined(place, "items"), depth + 1)
-            return {"$": "objects", "shape": list(value.shape), "items": items}
-        node: dict[str, Any] = {"$": "array"}
-        little = _little_endian(dtype)
-        if little not in TENSOR_TYPES and little not in _COMPLEX_PARTS:
+        if value.dtype.kind in "UO" and value.ndim == 1:
+            if value.dtype.kind == "U":
+                return {"$": "text", **self._strings(_unicode(value, place), place)}
+            items = self._sequence(value.tolist(), _joined(place, "items"), depth)
+            return {"$": "objects", "items": items}
+        little = np.dtype(value.dtype.newbyteorder("<").str)  # a type by its name, not its alias
+        if little not in TENSOR_TYPES:
             raise ModelError(
-                f"{_shown(place)}: an array of type {dtype} cannot be stored in a model; use "
-                "bools, numbers of at most 64 bits, text or objects."
+                f"{_shown(place)}: an array of type {value.dtype} and {value.ndim} dimensions "
+                "cannot be stored in a model; use bools, numbers of at most 64 bits, or 1-d arrays "
+                "of text or objects."
             )
         if value.flags.f_contiguous and not value.flags.c_contiguous:
-            node["order"] = "F"
-            value = value.T
-        if dtype != little:
-            node["byteorder"] = "big"
-        value = np.asarray(value, dtype=little, order="C")
-        if little in _COMPLEX_PARTS:
-            node["complex"] = True
-            value = value.reshape(*value.shape, 1).view(_COMPLEX_PARTS[little])
-        node["data"] = self._add(value, place)
-        return node
+            transposed = np.asarray(value.T, dtype=little, order="C")
+            return {"$": "array", "data": self._add(transposed, place), "order": "F"}
+        return {"$": "array", "data": self._add(np.asarray(value, little, order="C"), place)}
 
-    def _text_array(self, value: NDArray[Any], place: str) -> dict[str, Any]:
-        """Fixed-width text as UTF-8, or as it is where UTF-8 would unfold too far on reading."""
-        node: dict[str, Any] = {
-            "$": "text",
-            "shape": list(value.shape),
-            "width": value.dtype.itemsize // 4,
-        }
-        little = np.asarray(value, dtype=_little_endian(value.dtype), order="C")
-        if value.dtype != _little_endian(value.dtype):
-            node["byteorder"] = "big"
-        codes = little.reshape(-1).view("<u4") if node["width"] else np.empty(0, dtype="<u4")
-        if codes.size and codes.max() > MAX_UNICODE:
-            raise ModelError(f"{_shown(place)}: holds text that is not Unicode.")
-        text, ends = encode_strings(little.reshape(-1).tolist())
-        if value.nbytes <= MAX_EXPANSION * (text.nbytes + ends.nbytes) + EXPANSION_FREE:
-            node["text"] = self._add(text, _joined(place, "text"))
-            node["ends"] = self._add(ends, _joined(place, "ends"))
-        else:
-            node["codes"] = self._add(codes, place)
-        return node
-
-    def _sparse(self, value: Any, place: str, depth: int) -> dict[str, Any]:
+    def _sparse(self, value: Any, place: str) -> dict[str, Any]:
         name = type(value).__name__
         if SPARSE_CLASSES.get(name) is not type(value) or len(value.shape) != 2:
             raise ModelError(
@@ -256,66 +196,53 @@ class _Packer:
             "$": "sparse",
             "class": name,
             "shape": [int(side) for side in value.shape],
-            "indptr": self._array(value.indptr, _joined(place, "indptr"), depth + 1),
-            "indices": self._array(value.indices[:stored], _joined(place, "indices"), depth + 1),
-            "data": self._array(value.data[:stored], _joined(place, "data"), depth + 1),
+            "indptr": self._add(value.indptr, _joined(place, "indptr")),
+            "indices": self._add(value.indices[:stored], _joined(place, "indices")),
+            "data": self._add(value.data[:stored], _joined(place, "data")),
         }
 
-    def _column(self, items: Sequence[Any], place: str, depth: int) -> dict[str, Any]:
-        """Plain values, numpy scalars and tuples of them as arrays, one array set per type."""
-        if depth > MAX_DEPTH:
-            raise ModelError(f"{_shown(place)}: tuples are nested more than {MAX_DEPTH} deep.")
-        kinds = list(dict.fromkeys(map(type, items)))
-        if len(kinds) == 1 and kinds[0] is not type(None):
-            return self._uniform_column(items, kinds[0], place, depth)
-        if len(kinds) > 256:
-            raise ModelError(f"{_shown(place)}: holds values of more than 256 types.")
-        number_of = {kind: number for number, kind in enumerate(kinds)}
-        numbers = np.fromiter(
-            (number_of[type(item)] for item in items), dtype=np.uint8, count=len(items)
-        )
-        parts = []
-        for number, kind in enumerate(kinds):
-            if kind is type(None):
-                parts.append({"of": "none"})
-                continue
-            part = [item for item in items if type(item) is kind]
-            parts.append(self._uniform_column(part, kind, _joined(place, str(number)), depth))
-        return {"of": "mixed", "kinds": self._add(numbers, _joined(place, "kinds")), "parts": parts}
+    def _sequence(self, items: Sequence[Any], place: str, depth: int) -> Any:
+        """A JSON list, or the column of a long run of values of one type."""
+        if self._use_arrays and len(items) >= LONG:
+            column = self._column(items, place, depth)
+            if column is not None:
+                return column
+        return [
+            self.pack(item, f"{place}[{number}]", depth + 1) for number, item in enumerate(items)
+        ]
 
-    def _uniform_column(
-        self, items: Sequence[Any], kind: type[Any], place: str, depth: int
-    ) -> dict[str, Any]:
+    def _column(self, items: Sequence[Any], place: str, depth: int) -> dict[str, Any] | None:
+        """Strings, numbers or tuples as arrays; None if they are not all of one such type."""
+        kinds = set(map(type, items))
+        kind = kinds.pop()
+        if kinds:
+            return None
         if kind is str or kind is np.str_:
-            text, ends = encode_strings(items)
-            return {
-                "of": "str" if kind is str else "numpy str",
-                "text": self._add(text, _joined(place, "text")),
-                "ends": self._add(ends, _joined(place, "ends")),
-            }
-        if kind is int:
-            try:
-                return {"of": "int", "values": self._add(np.array(items, dtype=np.int64), place)}
-            except OverflowError:
-                digits = self._uniform_column([hex(item) for item in items], str, place, depth)
-                return {"of": "big int", "digits": digits}
-        if kind is float:
-            return {"of": "float", "values": self._add(np.array(items, dtype=np.float64), place)}
-        if kind is bool:
-            return {"of": "bool", "values": self._add(np.array(items, dtype=np.bool_), place)}
+            return {"of": "str", **self._strings(items, place)}
         if kind is tuple:
-            lengths = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
+            ends = np.cumsum([len(item) for item in items])
             content = list(chain.from_iterable(items))
             return {
                 "of": "tuple",
-                "ends": self._add(np.cumsum(lengths), _joined(place, "ends")),
-                "items": self._column(content, _joined(place, "items"), depth + 1),
+                "ends": self._add(ends, _joined(place, "ends")),
+                "items": self._sequence(content, _joined(place, "items"), depth + 1),
             }
-        if issubclass(kind, np.generic):
-            values = np.array(items)
-            if values.dtype.kind in "biufc":
-                return {"of": "numpy", "values": self._array(values, place, depth + 1)}
-        raise self._unknown(kind, place)
+        if kind in NUMBERS or issubclass(kind, np.generic):
+            try:
+                values = np.array(items, dtype=NUMBERS.get(kind))
+            except OverflowError:
+                return None
+            if values.dtype in TENSOR_TYPES:
+                name = kind.__name__ if kind in NUMBERS else "numpy"
+                return {"of": name, "values": self._add(values, place)}
+        return None
+
+    def _strings(self, strings: Sequence[str], place: str) -> dict[str, str]:
+        text, ends = encode_strings(strings)
+        return {
+            "text": self._add(text, _joined(place, "text")),
+            "ends": self._add(ends, _joined(place, "ends")),
+        }
 
     def _add(self, array: NDArray[Any], place: str) -> str:
         """Keep the array under a name of its own, close to its place in the value."""
@@ -330,38 +257,25 @@ class _Packer:
         return key
 
 
-def _pack_scalar(value: Any) -> Any:
-    kind = type(value)
-    if kind is int and not -(2**63) <= value < 2**63:
-        return {"$": "int", "value": hex(value)}
-    if kind is float and not math.isfinite(value):
+def _scalar(value: Any, place: str) -> Any:
+    """A plain value as JSON holds it."""
+    if isinstance(value, str):
+        if _JOINED_BY_JSON.search(value):
+            raise ModelError(f"{_shown(place)}: holds text that is not valid Unicode.")
+        return str.__str__(value)  # numpy's own drops NULs at the end
+    if type(value) is int and value.bit_length() > MAX_BITS:
+        raise ModelError(f"{_shown(place)}: is a number of more than {MAX_BITS} bits.")
+    if type(value) is float and not math.isfinite(value):
         return {"$": "float", "value": repr(value)}
-    # JSON readers join two surrogates into one character, so text with surrogates is kept as bytes.
-    if kind is str and not _is_unicode(value):
-        return {"$": "str", "utf8": value.encode("utf-8", "surrogatepass").hex()}
     return value
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_plain(items: Iterable[Any]) -> bool:
-    """Whether the items are plain values, or tuples of plain values."""
-    kinds = set(map(type, items))
-    if tuple in kinds:
-        kinds.discard(tuple)
-        kinds.update(map(type, chain.from_iterable(i for i in items if type(i) is tuple)))
-    return kinds <= _PLAIN
-
-
-def _little_endian(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    # By its name, because numpy tells a type that was made little-endian from a native one.
-    return np.dtype(dtype.newbyteorder("<").str)
+def _unicode(value: NDArray[Any], place: str) -> list[str]:
+    """The strings of an array of text, whose memory may hold anything."""
+    little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+    if little.size and little.view("<u4").max(initial=0) > _MAX_UNICODE:
+        raise ModelError(f"{_shown(place)}: holds text that is not Unicode.")
+    return little.tolist()
 
 
 def _joined(place: str, name: str) -> str:

@@ -52,8 +52,6 @@ _LENGTH = 8
 _METADATA = "__metadata__"
 _SEAL = "longtail"
 _SEAL_FORMAT = 1
-_NO_DIGEST = "0" * 64
-_DIGEST_PLACE = b'\\"sha256\\": \\"%s\\"'
 
 
 def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], note: str | None = None) -> None:
@@ -70,15 +68,7 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], note: str | No
     >>> open_tensors(place)[0]["x"].tolist()
     [0, 1, 2]
     """
-    solid = {}
-    for name, array in arrays.items():
-        _check_name(path, name)
-        if array.dtype not in TENSOR_TYPES:
-            raise ModelError(
-                f"{path}: the array {name!r} is of type {array.dtype}, which cannot be stored; "
-                "convert it to bool, an integer or a float of at most 64 bits."
-            )
-        solid[name] = np.asarray(array, order="C")
+    solid = _solid(path, arrays)
     with explained(path, "written"):
         try:
             save_file(solid, os.fspath(path), None if note is None else {_SEAL: note})
@@ -91,12 +81,22 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], note: str | No
             _read_header(path, file, os.fstat(file.fileno()).st_size)
 
 
-def _check_name(path: Path, name: Any) -> None:
-    if not isinstance(name, str) or name == _METADATA or not _is_text(name):
-        raise ModelError(
-            f"{path}: {name!r} is no name for an array; use a string of valid text other than "
-            f"{_METADATA!r}."
-        )
+def _solid(path: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays as they are written, in C order; refused if a name or a type cannot be."""
+    solid = {}
+    for name, array in arrays.items():
+        if not isinstance(name, str) or name == _METADATA or not _is_text(name):
+            raise ModelError(
+                f"{path}: {name!r} is no name for an array; use a string of valid text other than "
+                f"{_METADATA!r}."
+            )
+        if array.dtype not in TENSOR_TYPES:
+            raise ModelError(
+                f"{path}: the array {name!r} is of type {array.dtype}, which cannot be stored; "
+                "convert it to bool, an integer or a float of at most 64 bits."
+            )
+        solid[name] = np.asarray(array, order="C")
+    return solid
 
 
 def _is_text(text: str) -> bool:
@@ -255,15 +255,10 @@ def write_arrays(
     for item in (text for pair in notes.items() for text in pair):
         if not isinstance(item, str) or not _is_text(item):
             raise ModelError(f"{path}: meta holds {item!r}; use strings of valid text only.")
-    seal = dumps({"format": _SEAL_FORMAT, "sha256": _NO_DIGEST, "meta": notes})
+    solid = _solid(Path(path), arrays)
+    seal = dumps({"format": _SEAL_FORMAT, "sha256": _digest(solid, notes), "meta": notes})
     with atomic_file(path) as place:
-        write_tensors(place, arrays, seal)
-        with explained(place, "written"), open(place, "r+b") as file:
-            header = _read_header(place, file, os.fstat(file.fileno()).st_size)
-            position = header.index(_DIGEST_PLACE % _NO_DIGEST.encode())
-            digest = _sealed_digest(file, header)
-            file.seek(_LENGTH + position)
-            file.write(_DIGEST_PLACE % digest.encode())
+        write_tensors(place, solid, seal)
 
 
 def read_arrays(
@@ -276,7 +271,7 @@ def read_arrays(
     path : path-like
         The file.
     verify : bool
-        Whether to compare the checksum, which reads the file once. O(bytes).
+        Whether to compare the checksum, which reads the arrays once. O(bytes).
 
     Returns
     -------
@@ -300,26 +295,17 @@ def read_arrays(
     path = Path(path)
     arrays, note = open_tensors(path, follow=True)
     digest, meta = _parse_seal(path, note)
-    if verify:
-        with open_plain(path, follow=True) as file, explained(path, "read"):
-            header = _read_header(path, file, os.fstat(file.fileno()).st_size)
-            blank = header.replace(
-                _DIGEST_PLACE % digest.encode(), _DIGEST_PLACE % _NO_DIGEST.encode(), 1
-            )
-            if _sealed_digest(file, blank) != digest:
-                raise ModelError(
-                    f"{path}: its content does not match its checksum; the file was altered."
-                )
+    if verify and _digest(arrays, meta) != digest:
+        raise ModelError(f"{path}: its content does not match its checksum; the file was altered.")
     return arrays, meta
 
 
-def _sealed_digest(file: BinaryIO, header: bytes) -> str:
-    """The checksum of a file whose header, with zeros for the checksum, is `header`."""
-    file.seek(0)
-    digest = hashlib.sha256(file.read(_LENGTH) + header)
-    file.seek(_LENGTH + len(header))
-    while chunk := file.read(2**20):
-        digest.update(chunk)
+def _digest(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, str]) -> str:
+    """The checksum of arrays, with their names, types and shapes, and of the notes beside them."""
+    digest = hashlib.sha256(dumps(sorted(meta.items())).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -367,10 +367,10 @@ class TestEstimator:
         ids=str,
     )
     def test_altered_parts_are_refused(self, fitted, change):
-        state = fitted._to_state()
+        state = fitted.to_state()
         state["learned"].update(change)
         with pytest.raises(ModelError):
-            ProXMLCV._from_state(state)
+            ProXMLCV.from_state(state)
 
     def test_table(self, fitted):
         table = fitted.choice_table()

@@ -38,7 +38,7 @@ def data():
 def learned(model):
     """Everything learned, as bytes."""
     found = {}
-    for name, value in model._to_state()["learned"].items():
+    for name, value in model.to_state()["learned"].items():
         for key, part in (value if isinstance(value, dict) else {"": value}).items():
             arrays = (part.data, part.indices, part.indptr) if sp.issparse(part) else (part,)
             found[name, key] = [np.asarray(array).tobytes() for array in arrays]

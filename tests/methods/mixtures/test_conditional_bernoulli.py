@@ -295,14 +295,14 @@ def test_stored_and_altered(kind, data, tmp_path):
         "gate_": {}, "experts_": {},
     }  # fmt: skip
     for name, value in changes.items():
-        state = model._to_state()
+        state = model.to_state()
         state["learned"][name] = value
         with pytest.raises(ModelError):
-            ConditionalBernoulliMixture._from_state(state)
-    state = model._to_state()
+            ConditionalBernoulliMixture.from_state(state)
+    state = model.to_state()
     state["parameters"]["n_components"] = -3
     with pytest.raises(ModelError):
-        ConditionalBernoulliMixture._from_state(state)
+        ConditionalBernoulliMixture.from_state(state)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_stored_and_altered(kind, data, tmp_path):
     [("gate_", "weights", np.nan), ("experts_", "weights", np.inf), ("experts_", "sign", 7)],
 )
 def test_altered_weights_are_refused(part, name, value, model):
-    state = model._to_state()
+    state = model.to_state()
     arrays = {key: array.copy() for key, array in state["learned"][part].items()}
     if sp.issparse(arrays[name]):
         arrays[name].data[:] = value
@@ -318,7 +318,7 @@ def test_altered_weights_are_refused(part, name, value, model):
         arrays[name][:] = value
     state["learned"][part] = arrays
     with pytest.raises(ModelError):
-        ConditionalBernoulliMixture._from_state(state)
+        ConditionalBernoulliMixture.from_state(state)
 
 
 @pytest.mark.parametrize(("gate", "experts"), [("boosting", "logistic"), ("logistic", "boosting")])

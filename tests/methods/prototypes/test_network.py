@@ -98,8 +98,8 @@ def test_hidden_units_begin_alike_however_features_are_scaled():
 def test_stored_encoders_are_checked():
     torch.manual_seed(0)
     encoder = SparseEncoder(rows(), 64, 20, "cpu").frozen()
-    state = encoder._to_state()
-    assert np.array_equal(Encoder._from_state(state).codes(rows()), encoder.codes(rows()))
+    state = encoder.to_state()
+    assert np.array_equal(Encoder.from_state(state).codes(rows()), encoder.codes(rows()))
     for name, value in [
         ("bias", np.zeros(3, dtype=np.float32)),
         ("bias", np.full(20, np.nan, dtype=np.float32)),
@@ -109,9 +109,9 @@ def test_stored_encoders_are_checked():
         ("shifts", None),
     ]:
         with pytest.raises(ModelError):
-            Encoder._from_state(state | {name: value})
+            Encoder.from_state(state | {name: value})
     with pytest.raises(ModelError):
-        OwnEncoder._from_state({"tensors": {"a": 1}, "n_features": 2, "n_bits": 2})
+        OwnEncoder.from_state({"tensors": {"a": 1}, "n_features": 2, "n_bits": 2})
 
 
 @pytest.mark.parametrize(

@@ -329,9 +329,9 @@ class ProXMLCV(ProXML):
             }
         )
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """As for every estimator, but without what differs from run to run or cannot be stored."""
-        state = super()._to_state()
+        state = super().to_state()
         scoring = state["parameters"]["scoring"]
         if isinstance(scoring, Scorer):
             state["parameters"]["scoring"] = scoring.name

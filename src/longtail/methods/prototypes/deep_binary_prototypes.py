@@ -449,9 +449,9 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     # ---- the store -----------------------------------------------------------------------------
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Modules of the user's own are left out: a model folder holds no code."""
-        state = super()._to_state()
+        state = super().to_state()
         state["parameters"]["encoder"] = None
         if not isinstance(self.decoder, str):
             state["parameters"]["decoder"] = "linear"

@@ -8,7 +8,7 @@ code, only its tensors are ever stored, and the module is given back after loadi
 from __future__ import annotations
 
 import importlib
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,6 +101,8 @@ class Encoder:
     [[3.0, 0.0], [0.0, -2.0]]
     """
 
+    stored_as: ClassVar[str] = "binary-encoder"
+
     def __init__(
         self,
         tiles: NDArray[np.float32],
@@ -156,13 +158,15 @@ class Encoder:
         """The packed codes of the rows of X; a value of exactly zero counts as positive."""
         return packed(np.where(self.values(X) >= 0, 1, -1))
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
+        """For the store."""
         return {
             "tiles": self.tiles, "shifts": self.shifts, "second": self.second, "bias": self.bias,
         }  # fmt: skip
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The encoder again; refused with `ModelError` if its parts do not fit."""
         parts = [state.get(name) for name in ("tiles", "shifts", "second", "bias")]
         if not all(isinstance(a, np.ndarray) and a.dtype == np.float32 for a in parts):
             raise ModelError("The weights of the encoder are not what they should be.")
@@ -190,6 +194,8 @@ class OwnEncoder:
     module : torch.nn.Module, optional
         None after loading, until `attach` is called.
     """
+
+    stored_as: ClassVar[str] = "own-encoder"
 
     def __init__(
         self, tensors: dict[str, NDArray[Any]], n_features: int, n_bits: int, module: Any = None
@@ -237,11 +243,13 @@ class OwnEncoder:
         """The packed codes of the rows of X; a value of exactly zero counts as positive."""
         return packed(np.where(self.values(X) >= 0, 1, -1))
 
-    def _to_state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
+        """For the store."""
         return {"tensors": self.tensors, "n_features": self.n_features, "n_bits": self.n_bits}
 
     @classmethod
-    def _from_state(cls, state: dict[str, Any]) -> Self:
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The encoder again; refused with `ModelError` if its parts do not fit."""
         tensors = state.get("tensors")
         sizes = (state.get("n_features"), state.get("n_bits"))
         if (
