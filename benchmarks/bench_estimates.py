@@ -49,7 +49,7 @@ SETTINGS = {"mrb": {"C": 1.0}}
 
 
 def _training_part(name: str, method: str) -> tuple[Any, Any]:
-    kind = find_method(method).estimator.features
+    kind = find_method(method).estimator.feature_kind
     if name == "wordnet-7500":
         train, _ = read_trial(find_paper("mrb").trial("WordNet-7500"), DATA)
         return usual_features(kind, texts=True).fit_transform(train.texts), train.Y
@@ -87,7 +87,7 @@ def _stop(*_: Any) -> None:
 
 def _measured(name: str, method: str, limit: float) -> dict[str, Any]:
     small = make_longtail(60, 40, 16, random_state=0)
-    counts = find_method(method).estimator.features == "counts"
+    counts = find_method(method).estimator.feature_kind == "counts"
     _classifier(method).fit(small.X.ceil() if counts else small.X, small.Y)
     X, Y = _training_part(name, method)
     classifier, stopped = _classifier(method), False

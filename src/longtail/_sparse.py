@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from longtail._numba import kernel
 from longtail.errors import InputError, ParameterError
@@ -30,11 +31,26 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     if not sp.issparse(matrix):
         matrix = np.atleast_2d(np.asarray(matrix))
     out = sp.csr_array(matrix, dtype=dtype)
+    if isinstance(matrix, sp.csr_array | sp.csr_matrix) and matrix.has_canonical_format:
+        out.has_canonical_format = True  # which the matrix remembers, so that it is found out once
     if not out.has_canonical_format:
         if out is matrix or (sp.issparse(matrix) and np.shares_memory(out.data, matrix.data)):
             out = out.copy()
         out.sum_duplicates()
     return out
+
+
+def all_finite(values: NDArray[Any]) -> bool:
+    """Whether no number is NaN or infinite; not looked at where scikit-learn is told to assume so.
+
+    `ExtremeClassifier.fit` checks X once and then says so by `sklearn.config_context`.
+
+    Examples
+    --------
+    >>> all_finite(np.array([1.0, np.nan]))
+    False
+    """
+    return bool(get_config()["assume_finite"] or np.isfinite(values).all())
 
 
 def stacked(parts: list[sp.csr_array]) -> sp.csr_array:

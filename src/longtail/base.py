@@ -8,38 +8,49 @@ keeping the label names to saving the model, is done here, once.
 from __future__ import annotations
 
 import copy
-import math
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from longtail._sparse import as_csr, from_ranked, ranked
+from longtail._sparse import from_ranked, ranked
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.explanation import Explanation
 from longtail.labels import (
     EncodedLabels,
     Kind,
     TailRanking,
-    as_predicted,
+    check_tail,
+    checked_propensities,
     columns_of,
     decode_labels,
-    encode_labels,
+    in_columns_of,
     inverse_propensities,
-    listed,
+    rarity,
+)
+from longtail.labels.points import (
+    checked_rows,
+    checked_weights,
+    shares_memory,
+    training_points,
 )
 from longtail.parameters import check_count, check_jobs
-from longtail.runtime.estimates import Estimate, matrix_bytes, unknown
+from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond, unknown
 from longtail.runtime.kept import kept_for
+from longtail.runtime.memory import available_memory
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.store import StoredEstimator
 
-__all__ = ["Explanation", "ExtremeClassifier", "check_tail", "rarity"]
+__all__ = ["Explanation", "ExtremeClassifier"]
+
+BLOCK_CELLS = 2**22  # scores of `decision_function` that are made at a time
 
 
 class ExtremeClassifier(ClassifierMixin, StoredEstimator):
@@ -48,9 +59,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     Subclasses set `method`, the name at the command line and in model folders, and `paper`, where
     the method comes from, and implement the four methods with a leading underscore that raise
     `NotImplementedError`.
-    `features` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf or
-    rows of unit length, or "counts", raw term counts. `kept_data` names the learned attributes that
-    are training data themselves, which are not counted as parameters.
+    `feature_kind` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf
+    or rows of unit length, or "counts", raw term counts. `kept_data` names the learned attributes
+    that are training data themselves, which are not counted as parameters. `scores_all_labels` says
+    that the method has a score for every label of every point, and so a `decision_function`.
 
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
@@ -60,8 +72,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     method: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    features: ClassVar[Literal["scaled", "counts"]] = "scaled"
+    feature_kind: ClassVar[Literal["scaled", "counts"]] = "scaled"
     kept_data: ClassVar[tuple[str, ...]] = ()
+    scores_all_labels: ClassVar[bool] = False
 
     classes_: NDArray[Any]
     label_kind_: str
@@ -110,6 +123,13 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         longer = self._topk(X, min(max(100, 10 * k), len(self.classes_)))
         return _best(ranking.of(longer), k)
 
+    def _all_scores(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """The scores (n, L) of a block of points, -inf for labels that are never listed."""
+        listed = self._topk(X, len(self.classes_)).tocoo()
+        out = np.full(listed.shape, -np.inf)
+        out[listed.row, listed.col] = listed.data
+        return out
+
     def _usual_scale(self) -> tuple[float, float]:
         """Scale and shift that make log-odds of a score, as far as known without calibration.
 
@@ -134,7 +154,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any = None,
         *,
         label_names: Any = None,
         checkpoint: str | Path | None = None,
@@ -144,11 +164,11 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
         Parameters
         ----------
-        X : sparse matrix or array of shape (n, D)
-            Features.
-        Y : sparse or dense 0/1 matrix of shape (n, L), sequence of label collections, or 1-d array
-            The labels of each row. A 1-d array means one class a row. A table of pandas or polars
-            is a 0/1 matrix whose columns have names.
+        X : sparse matrix or array of shape (n, D), or Dataset
+            Features; or a data set with its features and labels.
+        y : sparse or dense 0/1 matrix of shape (n, L), sequence of label collections, or 1-d array
+            The labels of each row. A 1-d array means one class per row. A table of pandas or polars
+            is a 0/1 matrix whose columns have names. A data set has its own.
         label_names : sequence, optional
             Names of the columns of a label matrix; for a table that has them already, those that
             may occur, in the order wanted.
@@ -163,24 +183,44 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         -------
         self
         """
+        return self._fit_points(X, y, label_names, checkpoint, progress)
+
+    def _fit_points(
+        self,
+        X: Any,
+        y: Any,
+        label_names: Any,
+        checkpoint: str | Path | None,
+        progress: bool | Progress | None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """`fit`, with weights of the rows for methods whose `_fit` takes them."""
         self.check_parameters()
         self._forget()
-        rows, encoded = self._encoded(X, Y, label_names)
+        rows, encoded = self._training_data(X, y, label_names)
+        given: dict[str, Any] = {}
+        seen, Y = rows, encoded.matrix
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, rows)
+            if not weights.all():
+                some = np.flatnonzero(weights)
+                seen, Y, weights = rows[some], Y[some], weights[some]
+            given["sample_weight"] = weights
         folder = None if checkpoint is None else Path(checkpoint)
-        with progress_bar(progress) as bar:
-            self._fit(rows, encoded.matrix, Run(bar, folder, encoded.classes.tolist()))
+        with progress_bar(progress) as bar, config_context(assume_finite=True):
+            self._fit(seen, Y, Run(bar, folder, encoded.classes.tolist()), **given)
         self.label_kind_ = encoded.kind
         self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
         self.n_points_ = int(rows.shape[0])
         self.classes_ = encoded.classes
         return self
 
-    def estimate(self, X: Any, Y: Any) -> Estimate:
+    def estimate(self, X: Any, y: Any = None) -> Estimate:
         """Memory and time that `fit` on the same data will need; nothing is trained or changed.
 
         Parameters
         ----------
-        X, Y
+        X, y
             As in `fit`.
 
         Returns
@@ -194,15 +234,15 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         >>> from longtail.data import make_longtail
         >>> from longtail import DiSMEC
         >>> data = make_longtail(200, 300, 50, random_state=0)
-        >>> DiSMEC().estimate(data.X, data.Y).peak_bytes < 50e6
+        >>> DiSMEC().estimate(data).peak_bytes < 50e6
         True
         """
         self.check_parameters()
         trial = copy.copy(self)
         trial._forget()
-        rows, encoded = trial._encoded(X, Y, None)
-        own = [encoded.matrix, *([] if _shares_memory(rows, X) else [rows])]
-        return trial._estimate(rows, encoded.matrix).plus(matrix_bytes(*own))
+        rows, encoded = trial._training_data(X, y, None)
+        new = [part for part in (rows, encoded.matrix) if not shares_memory(part, X)]
+        return trial._estimate(rows, encoded.matrix).plus(matrix_bytes(*new))
 
     def predict_topk(
         self,
@@ -252,19 +292,110 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         scale, shift = getattr(self, "calibration_", self._usual_scale())
         return float(scale), float(shift)
 
+    def top_labels(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        tail: float = 0.0,
+        propensities: ArrayLike | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """The names of the k best labels of every row, best first, and their scores.
+
+        Parameters
+        ----------
+        X, k, tail, propensities
+            As in `predict_topk`.
+
+        Returns
+        -------
+        names : object array of shape (n, k)
+            None where a row has fewer labels.
+        scores : array of shape (n, k)
+            As in `predict_topk`; NaN where a row has fewer labels.
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC
+        >>> tagger = DiSMEC().fit([[1, 0], [0, 1]], [["sea", "sun"], ["snow"]])
+        >>> names, scores = tagger.top_labels([[1, 0]], 2)
+        >>> names.tolist(), scores.round(1).tolist()
+        ([['sea', 'sun']], [[0.4, 0.4]])
+        """
+        top = self.predict_topk(X, k, tail=tail, propensities=propensities)
+        columns, scores = ranked(top, int(k))
+        names = np.full(columns.shape, None, dtype=object)
+        listed = columns >= 0
+        names[listed] = np.fromiter(self.classes_.tolist(), object)[columns[listed]]
+        return names, scores
+
+    @available_if(lambda self: self.scores_all_labels)
+    def decision_function(self, X: Any, *, memory_limit: float | None = None) -> Any:
+        """The scores of all labels as a dense array, those of `predict_topk`.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        memory_limit : float, optional
+            GB that the array may take; beyond it, the call is refused. By default what the machine
+            has left.
+
+        Returns
+        -------
+        array of shape (n, L)
+            Columns in the order of `classes_`; -inf for a label that the method never lists.
+        array of shape (n,)
+            If there are two classes and y was one class per row, as in scikit-learn: by how much
+            the second scores higher than the first.
+        """
+        check_is_fitted(self)
+        rows = self._checked(X, reset=False)
+        shape = (rows.shape[0], len(self.classes_))
+        why = f"the scores of {shape[0]:,} rows and {shape[1]:,} labels"
+        need = Estimate(8 * shape[0] * shape[1], None, 0.0, why)
+        if memory_limit is None:
+            memory_limit = (available_memory() or np.inf) / 1e9
+        refuse_beyond(self, need, memory_limit, "take predict_topk, or fewer rows at a time")
+        out, size = np.empty(shape), max(1, BLOCK_CELLS // shape[1])
+        for first in range(0, shape[0], size):
+            out[first : first + size] = self._all_scores(rows[first : first + size])
+        is_binary = self.label_kind_ == "multiclass" and shape[1] == 2
+        return out[:, 1] - out[:, 0] if is_binary else out
+
     def predict(self, X: Any) -> Any:
-        """The label set that the method commits to, in the form that Y had in `fit`.
+        """The label set that the method commits to, in the form that y had in `fit`.
 
         Returns
         -------
         1-d array of names, dense 0/1 array, CSR 0/1 array, or list of tuples of names
         """
+        return decode_labels(self.predict_matrix(X), self.classes_, self.label_kind_)  # type: ignore[arg-type]
+
+    def predict_matrix(self, X: Any) -> sp.csr_array:
+        """The label sets of `predict` as a matrix, whatever form y had in `fit`.
+
+        Returns
+        -------
+        csr_array of shape (n, L)
+            Ones, columns in the order of `classes_`. If y was one class per row, one in each row.
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC
+        >>> tagger = DiSMEC().fit([[1, 0], [0, 1]], [["sea", "sun"], ["snow"]])
+        >>> tagger.predict_matrix([[1, 0]]).toarray().tolist()
+        [[1, 0, 1]]
+        """
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
         if self.label_kind_ == "multiclass":
-            best, _ = ranked(self._topk(rows, 1), 1)
-            return self.classes_[best[:, 0]]
-        return decode_labels(self._commit(rows), self.classes_, self.label_kind_)  # type: ignore[arg-type]
+            best = ranked(self._topk(rows, 1), 1)[0]
+            best[best < 0] = int(np.argmax(self.label_counts_))
+            found = from_ranked(best, np.ones(best.shape), len(self.classes_))
+        else:
+            found = self._commit(rows)
+        ones = np.ones(found.nnz, dtype=np.int64)
+        return sp.csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
     def _one_row(self, x: Any) -> sp.csr_array:
         """One checked point, (1, D)."""
@@ -308,60 +439,42 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
-        predicted = self.predict(X)
-        y = as_predicted(y, self.classes_, self.label_kind_)  # type: ignore[arg-type]
-        if self.label_kind_ == "names":
-            right = [set(a) == set(b) for a, b in zip(predicted, y, strict=True)]
-        elif self.label_kind_ == "multiclass":
-            right = [a == b for a, b in zip(predicted.tolist(), listed(y), strict=True)]
-        else:
-            true = encode_labels(y).matrix
-            if true.shape != predicted.shape:
-                raise InputError(
-                    f"y has shape {true.shape}, the predictions {predicted.shape}; give y one row "
-                    "for each row of X, and the columns that `fit` had."
-                )
-            wrong = abs(true - as_csr(predicted, dtype=true.dtype)).sum(axis=1)
-            right = np.asarray(wrong).ravel() == 0
-        return float(np.average(right, weights=sample_weight))
+        predicted = self.predict_matrix(X)
+        true = in_columns_of(y, self.classes_, all_of_table=True).matrix
+        if true.shape[0] != predicted.shape[0]:
+            raise InputError(
+                f"X has {predicted.shape[0]} rows, y has {true.shape[0]}; give the labels of every "
+                "row."
+            )
+        predicted.resize(true.shape)
+        wrong = abs(true - predicted).sum(axis=1)
+        return float(np.average(np.asarray(wrong).ravel() == 0, weights=sample_weight))
 
     # ---- the machinery -----------------------------------------------------------------------
 
     def _ranking(self, tail: float, propensities: ArrayLike | None) -> TailRanking | None:
         """How `predict_topk` ranks labels; None by their scores."""
-        tail = check_tail(tail)
+        tail, counts = check_tail(tail), self.label_counts_
         if propensities is not None:
-            inverse = 1 / _checked_propensities(propensities, len(self.classes_))
+            inverse = 1 / checked_propensities(propensities, len(counts))
         if tail == 0:
             return None
+        scale, n_points = self.score_scale, self.n_points_
         if propensities is not None:
-            return TailRanking(*self.score_scale, tail * rarity(self.label_counts_, inverse))
-        counts, n_points, scale = self.label_counts_, self.n_points_, self.score_scale
+            return TailRanking(*scale, tail * rarity(counts, inverse))
 
         def make() -> TailRanking:  # which costs more than to predict a point
-            inverse = inverse_propensities(counts, n_points)
-            return TailRanking(*scale, tail * rarity(counts, inverse))
+            return TailRanking(
+                *scale, tail * rarity(counts, inverse_propensities(counts, n_points))
+            )
 
         return kept_for(self, "ranking", (tail, scale, counts, n_points), make)
 
-    def _encoded(self, X: Any, Y: Any, label_names: Any) -> tuple[sp.csr_array, EncodedLabels]:
+    def _training_data(
+        self, X: Any, y: Any, label_names: Any
+    ) -> tuple[sp.csr_array, EncodedLabels]:
         """Training data as `_fit` takes it, refused in one sentence if it cannot be used."""
-        if Y is None:
-            raise InputError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; "
-                "give the labels of every row."
-            )
-        rows = self._checked(X, reset=True)
-        encoded = encode_labels(Y, label_names=label_names)
-        if encoded.matrix.shape[0] != rows.shape[0]:
-            raise InputError(
-                f"Found input variables with inconsistent numbers of samples: X has "
-                f"{rows.shape[0]} rows, Y has {encoded.matrix.shape[0]}; give the labels of every "
-                "row."
-            )
-        if encoded.matrix.shape[1] == 0:
-            raise InputError("Y has no labels at all; at least one label is needed to train.")
-        return rows, encoded
+        return training_points(self, X, y, label_names)
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
@@ -403,27 +516,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _checked(self, X: Any, *, reset: bool) -> sp.csr_array:
         """X as canonical CSR of floats, refused in one sentence if it cannot be used."""
-        if not reset and self._is_plain(X):
-            return as_csr(X)
-        try:
-            checked = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
-            )
-        except ValueError as error:
-            raise InputError(_one_sentence(str(error))) from None
-        return as_csr(checked)
-
-    def _is_plain(self, X: Any) -> bool:
-        """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
-        return (
-            isinstance(X, sp.csr_array | sp.csr_matrix)
-            and X.ndim == 2
-            and X.dtype in (np.float64, np.float32)
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-            and bool(np.isfinite(X.data).all())
-        )
+        return checked_rows(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Tags:
         """scikit-learn's description of the estimator."""
@@ -433,52 +526,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return tags
 
 
-def check_tail(tail: Any) -> float:
-    """A tail weight as a float, refused unless it is zero or a positive, finite number.
-
-    Examples
-    --------
-    >>> check_tail(-1)
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ParameterError: tail must be zero or a positive, finite number, not -1.
-    """
-    if isinstance(tail, bool) or not (
-        isinstance(tail, int | float | np.number) and 0 <= tail < math.inf
-    ):
-        raise ParameterError(f"tail must be zero or a positive, finite number, not {tail!r}.")
-    return float(tail)
-
-
-def rarity(label_counts: ArrayLike, inverse: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a tail weight of 1 adds to the labels: log(1 / p), and 0 to those without a point.
-
-    Examples
-    --------
-    >>> rarity([0, 1, 100], np.exp([3.0, 2.0, 0.5])).tolist()
-    [0.0, 2.0, 0.5]
-    """
-    return np.where(np.asarray(label_counts) > 0, np.log(inverse), 0.0)
-
-
 def _best(values: sp.csr_array, k: int) -> sp.csr_array:
     """The k largest stored entries of each row; of equal ones those of smaller column."""
     return from_ranked(*ranked(values, k), values.shape[1])
-
-
-def _checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64]:
-    p = np.asarray(given, dtype=np.float64)
-    if p.shape != (n_labels,) or not ((p > 0) & (p <= 1)).all():
-        raise InputError(
-            f"Propensities are {n_labels} numbers above 0 and at most 1, one a label; see "
-            "labels.propensities."
-        )
-    return p
-
-
-def _shares_memory(rows: sp.csr_array, X: Any) -> bool:
-    """Whether the checked rows are the memory of X itself."""
-    return sp.issparse(X) and hasattr(X, "data") and np.may_share_memory(rows.data, X.data)
 
 
 def _is_calibration(value: Any) -> bool:
@@ -489,18 +539,3 @@ def _is_calibration(value: Any) -> bool:
         and bool(np.isfinite(value).all())
         and value[0] > 0
     )
-
-
-def _one_sentence(message: str) -> str:
-    """scikit-learn's complaint about X, shortened to the cause and the remedy."""
-    first = message.splitlines()[0].rstrip(".:")
-    if "could not convert string to float" in first:
-        return "X holds texts; make features of them, as TextFeatures and Tagger do."
-    if first.startswith("The feature names should match"):
-        names = " ".join(message.split()[11:]).replace("Feature", "feature")
-        return f"{first}: {names}; give the columns that fit had."
-    if first.startswith("Input X contains"):
-        return f"{first}; replace these values first."
-    if "Reshape your data" in message:
-        return f"{first}. Reshape your data: one row a point, one column a feature."
-    return f"{first}."

@@ -16,11 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
-from longtail._sparse import as_csr, ranked
+from longtail._sparse import as_csr
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features import RowScaler, TextFeatures
-from longtail.labels import name_array
+from longtail.labels import LabelledPoints, name_array
 from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
 from longtail.runtime.estimates import Estimate, matrix_bytes
@@ -30,7 +30,7 @@ from longtail.store.protocol import stored_name
 
 TERM_BYTES = 200  # of a word of the vocabulary, in Python's dictionary and beside it
 FeatureKind = Literal["scaled", "counts"]
-"""What a classifier wants: `ExtremeClassifier.features`."""
+"""What a classifier wants: `ExtremeClassifier.feature_kind`."""
 
 
 def usual_features(kind: FeatureKind, *, texts: bool, **settings: Any) -> TextFeatures | RowScaler:
@@ -161,7 +161,7 @@ class Tagger(StoredEstimator):
     def fit(
         self,
         inputs: Any,
-        Y: Any,
+        y: Any = None,
         *,
         label_names: Any = None,
         feature_names: Any = None,
@@ -172,13 +172,15 @@ class Tagger(StoredEstimator):
 
         Parameters
         ----------
-        inputs : sequence of str, or sparse matrix or array of shape (n, D)
-            Texts, or features.
-        Y, label_names, checkpoint, progress
+        inputs : sequence of str, sparse matrix or array of shape (n, D), or Dataset
+            Texts, or features; or a data set with its labels: of its texts where it has no
+            features, or where `features` are those of texts.
+        y, label_names, checkpoint, progress
             As in `ExtremeClassifier.fit`.
         feature_names : sequence of length D, optional
-            Names of the columns of a feature matrix, for `explain`.
+            Names of the columns of a feature matrix, for `explain`; a data set has its own.
         """
+        inputs, y, feature_names = self._given(inputs, y, label_names, feature_names)
         if feature_names is not None:
             if not _is_matrix(inputs):
                 raise InputError("Feature names are for a feature matrix; texts bring their own.")
@@ -187,11 +189,11 @@ class Tagger(StoredEstimator):
                     f"There are {len(feature_names)} feature names for {np.shape(inputs)[1]} "
                     "features; give one name a column."
                 )
-        if isinstance(Y, Iterator):
-            Y = list(Y)
+        if isinstance(y, Iterator):
+            y = list(y)
         features, classifier = (clone(part) for part in self._parts(inputs))
         X = features.fit_transform(inputs)
-        classifier.fit(X, Y, label_names=label_names, checkpoint=checkpoint, progress=progress)
+        classifier.fit(X, y, label_names=label_names, checkpoint=checkpoint, progress=progress)
         learned: dict[str, Any] = {
             "features_": features,
             "takes_text_": not _is_matrix(inputs),
@@ -214,7 +216,7 @@ class Tagger(StoredEstimator):
                 )
         return super().set_params(**params)
 
-    def estimate(self, inputs: Any, Y: Any) -> Estimate:
+    def estimate(self, inputs: Any, y: Any = None) -> Estimate:
         """Memory and time that `fit` on the same data will need; nothing is trained or changed.
 
         The features of all inputs are made for that, not of a sample, and thrown away: how many
@@ -222,7 +224,7 @@ class Tagger(StoredEstimator):
 
         Parameters
         ----------
-        inputs, Y
+        inputs, y
             As in `fit`.
 
         Examples
@@ -231,8 +233,22 @@ class Tagger(StoredEstimator):
         >>> Tagger().estimate(["waves and sand", "deep snow"], ["sea", "winter"]).reason
         '2 linear problems on 2 points of 5 features'
         """
+        inputs, y, _ = self._given(inputs, y)
         features, classifier = self._parts(inputs)
-        return make_features(features, inputs).estimate(classifier, Y)
+        return make_features(features, inputs).estimate(classifier, y)
+
+    def _given(
+        self, inputs: Any, y: Any, label_names: Any = None, feature_names: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """Inputs, labels and names of features, those of a data set where that is what came."""
+        if not isinstance(inputs, LabelledPoints):
+            return inputs, y, feature_names
+        if any(given is not None for given in (y, label_names, feature_names)):
+            raise InputError("A data set has labels and names of its own; give it alone.")
+        texts = getattr(inputs, "texts", None)
+        if inputs.X is None or (texts is not None and isinstance(self.features, TextFeatures)):
+            return texts, inputs.encoded, None
+        return inputs.X, inputs.encoded, getattr(inputs, "feature_names", None)
 
     def _parts(self, inputs: Any) -> tuple[Any, ExtremeClassifier]:
         """Features and classifier to fit, those that were not given as is usual."""
@@ -251,7 +267,7 @@ class Tagger(StoredEstimator):
                 f"can be stored (see longtail.store.Storable), not {features!r:.60}."
             )
         if features is None:
-            features = usual_features(classifier.features, texts=not _is_matrix(inputs))
+            features = usual_features(classifier.feature_kind, texts=not _is_matrix(inputs))
         return features, classifier
 
     @property
@@ -297,9 +313,14 @@ class Tagger(StoredEstimator):
         return self.features_.transform(inputs)
 
     def predict(self, inputs: Any) -> Any:
-        """The label sets, in the form that Y had in `fit`."""
+        """The label sets, in the form that y had in `fit`."""
         X = self.transform(inputs)
         return self.classifier_.predict(X)
+
+    def predict_matrix(self, inputs: Any) -> sp.csr_array:
+        """The label sets as a 0/1 matrix; see `ExtremeClassifier.predict_matrix`."""
+        X = self.transform(inputs)
+        return self.classifier_.predict_matrix(X)
 
     def predict_topk(
         self,
@@ -320,18 +341,33 @@ class Tagger(StoredEstimator):
         return self.classifier_.predict_proba(X, **options)  # type: ignore[attr-defined]
 
     @available_if(_can_add)
-    def add_labels(self, inputs: Any, Y_new: Any, **options: Any) -> Self:
-        """Learn more labels with the features as they are; see `LinearOneVsRest.add_labels`."""
+    def add_labels(self, inputs: Any, y_new: Any, **options: Any) -> Self:
+        """Learn more labels with the features as they are; see `IndependentLabels.add_labels`."""
         X = self.transform(inputs)
-        self.classifier_.add_labels(X, Y_new, **options)  # type: ignore[attr-defined]
+        self.classifier_.add_labels(X, y_new, **options)  # type: ignore[attr-defined]
         return self
 
     @available_if(_can_add)
     def drop_labels(self, names: Any) -> Self:
-        """Forget labels; see `LinearOneVsRest.drop_labels`."""
+        """Forget labels; see `IndependentLabels.drop_labels`."""
         check_is_fitted(self)
         self.classifier_.drop_labels(names)  # type: ignore[attr-defined]
         return self
+
+    def top_labels(
+        self,
+        inputs: Any,
+        k: int = 5,
+        *,
+        tail: float = 0.0,
+        propensities: ArrayLike | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """The k best label names of each input, best first, and their scores.
+
+        Two arrays (n, k); see `ExtremeClassifier.top_labels`.
+        """
+        X = self.transform(inputs)
+        return self.classifier_.top_labels(X, k, tail=tail, propensities=propensities)
 
     def tag(
         self,
@@ -342,16 +378,10 @@ class Tagger(StoredEstimator):
         propensities: ArrayLike | None = None,
     ) -> list[list[tuple[Any, float]]]:
         """The k best label names of each input with their scores, best first."""
-        top = self.predict_topk(inputs, k, tail=tail, propensities=propensities)
-        labels, scores = ranked(top, min(k, len(self.classes_)))
-        names = self.classes_.tolist()
+        names, scores = self.top_labels(inputs, k, tail=tail, propensities=propensities)
         return [
-            [
-                (names[label], float(score))
-                for label, score in zip(row, values, strict=True)
-                if label >= 0
-            ]
-            for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+            [pair for pair in zip(*row, strict=True) if pair[1] == pair[1]]  # NaN: no label
+            for row in zip(names.tolist(), scores.tolist(), strict=True)
         ]
 
     def explain(self, one: Any, label: Any = None, *, n: int = 10) -> Explanation:
@@ -362,10 +392,10 @@ class Tagger(StoredEstimator):
             names = self.features_.get_feature_names_out()
         return self.classifier_.explain(row, label, n=n, feature_names=names)
 
-    def score(self, inputs: Any, Y: Any, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, inputs: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of the inputs whose label set is predicted exactly."""
         X = self.transform(inputs)
-        return self.classifier_.score(X, Y, sample_weight=sample_weight)
+        return self.classifier_.score(X, y, sample_weight=sample_weight)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from longtail.base import ExtremeClassifier, check_tail
+from longtail.base import ExtremeClassifier
 from longtail.choosing.comparison_rows import Methods, check_places, kinds_of, named_classifiers
 from longtail.choosing.limits import Limits
 from longtail.choosing.measuring import measured, train_method
@@ -18,6 +18,7 @@ from longtail.choosing.problem import Problem, Transformer, prepare
 from longtail.choosing.results import Comparison, Result, Setup
 from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, one_sentence
+from longtail.labels import check_tail
 from longtail.labels.propensity import Constants
 from longtail.runtime.run import Progress
 from longtail.tagger import FeatureKind

@@ -74,4 +74,4 @@ def kinds_of(
     >>> kinds_of(named_classifiers(["dismec", "br"]).values())
     ('scaled',)
     """
-    return tuple(dict.fromkeys(classifier.features for classifier in classifiers))
+    return tuple(dict.fromkeys(classifier.feature_kind for classifier in classifiers))

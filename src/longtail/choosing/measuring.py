@@ -57,7 +57,7 @@ def train_method(
     >>> usual.train_seconds == tail.train_seconds, usual.evaluation["P@1"] > 0.5
     (True, True)
     """
-    X = problem.features(classifier.features).X
+    X = problem.features(classifier.feature_kind).X
     _compile(problem, classifier)
     model = clone(classifier)
     with PeakMemory() as memory:
@@ -81,7 +81,7 @@ def measured(
     The size of the result is not known; see `saved_size`.
     """
     model = trained.model
-    X = problem.features(model.features).X_test
+    X = problem.features(model.feature_kind).X_test
     chances = problem.propensities[: problem.n_labels]
     started = time.perf_counter()
     if tail:
@@ -127,7 +127,7 @@ def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:
     few = few[:, np.unique(few.indices)]
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
-        made = problem.features(classifier.features)
+        made = problem.features(classifier.feature_kind)
         model = clone(classifier).fit(made.X[rows], few, progress=False)
         model.predict_topk(made.X_test[:_FEW], 1)
         model.predict_topk(made.X_test[:_FEW], 1, tail=1.0)

@@ -101,7 +101,7 @@ def saved_size(
     >>> saved_size(problem, model) > model.weights_.data.nbytes
     True
     """
-    transformer = problem.features(model.features).transformer
+    transformer = problem.features(model.feature_kind).transformer
     tagger = Tagger(features=clone(transformer), classifier=clone(model))
     tagger.features_ = transformer
     tagger.takes_text_ = isinstance(transformer, TextFeatures)

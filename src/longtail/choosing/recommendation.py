@@ -210,7 +210,7 @@ def _needs(
         settings = {"n_jobs": n_jobs} if "n_jobs" in method.parameters else {}
         classifier = method.estimator(**settings)
         try:
-            need = inputs.features(classifier.features).estimate(classifier, Y)
+            need = inputs.features(classifier.feature_kind).estimate(classifier, Y)
         except LongtailError as error:
             refused[rule.method] = f"{rule.method} cannot do it: {error}"
             continue

@@ -42,7 +42,7 @@ def curve_on_test(
     -----
     O(m·100) memory for m test points.
     """
-    scores = model.predict_topk(problem.features(model.features).X_test, max(DEPTH, *k))
+    scores = model.predict_topk(problem.features(model.feature_kind).X_test, max(DEPTH, *k))
     if np.diff(scores.indptr).max(initial=0) < 2:
         return None
     scores.resize(problem.Y_test.shape)

@@ -165,12 +165,11 @@ def compare(
     longtail compare docs.jsonl -m dismec,loose=dismec --set loose.C=0.1
     ```
     """
-    from longtail.base import check_tail
     from longtail.choosing.comparison_rows import check_places
     from longtail.cli._contest import Contest
     from longtail.cli._features import FeatureOptions
     from longtail.cli._output import remark
-    from longtail.labels import propensity_constants
+    from longtail.labels import check_tail, propensity_constants
     from longtail.report import check_page_target, check_plot_target
 
     ranks = parse_ranks(k)

@@ -63,11 +63,10 @@ def evaluate(
     longtail evaluate tagger test.jsonl --tail 0.5
     ```
     """
-    from longtail.base import check_tail
     from longtail.cli._measured import measure
     from longtail.cli._models import Model
     from longtail.cli._output import console, print_json
-    from longtail.labels import propensity_constants
+    from longtail.labels import check_tail, propensity_constants
 
     ranks = parse_ranks(k)
     check_tail(tail)

@@ -75,12 +75,11 @@ def predict(
     echo "sparse matrix product" | longtail predict tagger -
     ```
     """
-    from longtail.base import check_tail
     from longtail.cli._models import Model
     from longtail.cli._output import write_json
     from longtail.cli._points import points_to_predict
     from longtail.errors import ParameterError
-    from longtail.labels import propensity_constants
+    from longtail.labels import check_tail, propensity_constants
     from longtail.runtime.run import progress_bar
 
     if constants is not None:

@@ -95,9 +95,9 @@ def reproduce(
     longtail reproduce mrb --seeds 3 --plot classes.png
     ```
     """
-    from longtail.base import check_tail
     from longtail.cli._reproduction import Reproduction
     from longtail.errors import ParameterError
+    from longtail.labels import check_tail
     from longtail.papers import find_paper, place_of
 
     if paper is None:

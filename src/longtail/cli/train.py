@@ -155,7 +155,7 @@ def train(
         quiet=quiet,
     )
     tagger = Tagger(
-        features=options.transformer(points, classifier.features), classifier=classifier
+        features=options.transformer(points, classifier.feature_kind), classifier=classifier
     )
     _check_memory(tagger, points, force=force, quiet=quiet)
     with partial.kept():

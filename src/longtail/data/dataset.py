@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import DataError, InputError
-from longtail.labels import distinct_names, encode_labels, listed, matrix_to_names, name_array
+from longtail.labels import (
+    EncodedLabels,
+    Kind,
+    distinct_names,
+    encode_labels,
+    listed,
+    matrix_to_names,
+    name_array,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,6 +128,18 @@ class Dataset:
     def classes(self) -> NDArray[Any]:
         """The label names; the column numbers where there are no names."""
         return np.arange(self.n_labels) if self.label_names is None else self.label_names
+
+    @property
+    def encoded(self) -> EncodedLabels:
+        """The labels as `fit` takes them; predictions are label sets by name where there are names.
+
+        Examples
+        --------
+        >>> Dataset([[1.0], [2.0]], [("sea", "sun"), ("sun",)]).encoded.kind
+        'names'
+        """
+        kind: Kind = "sparse" if self.label_names is None else "names"
+        return EncodedLabels(self.Y, self.classes, kind, named=self.label_names is not None)
 
     def label_sets(self) -> list[tuple[Any, ...]]:
         """The labels of every point by name.

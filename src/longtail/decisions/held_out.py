@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError, ParameterError
-from longtail.labels import encode_labels, encode_like, inverse_propensities, place_columns
+from longtail.labels import encode_labels, in_columns_of, inverse_propensities
 from longtail.labels.propensity import Constants
 from longtail.parameters import check_count
 from longtail.runtime.run import Progress, progress_bar
@@ -184,7 +184,7 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
     """
     check_is_fitted(model)
     check_count(depth=depth)
-    truth = _in_columns_of(list(Y) if hasattr(Y, "__next__") else Y, model.classes_)
+    truth = in_columns_of(list(Y) if hasattr(Y, "__next__") else Y, model.classes_).matrix
     scores = model.predict_topk(X, depth)
     if scores.shape[0] != truth.shape[0]:
         raise InputError(
@@ -202,19 +202,6 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
         n_points=np.array([model.n_points_]),
         calibration=model.score_scale,
     )
-
-
-def _in_columns_of(Y: Any, classes: NDArray[Any]) -> sp.csr_array:
-    """The label matrix with the columns of the model, and after them one for each new name."""
-    labels = encode_like(Y, classes.tolist())
-    if labels.kind in ("names", "multiclass"):
-        return place_columns(labels, {name: place for place, name in enumerate(classes.tolist())})
-    if labels.matrix.shape[1] != len(classes):
-        raise InputError(
-            f"Y has {labels.matrix.shape[1]} label columns, the model {len(classes)}; give both "
-            "the same columns, or Y as names."
-        )
-    return labels.matrix
 
 
 def _in_fold(bar: Progress, number: int, folds: int) -> Progress:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from longtail.base import check_tail
 from longtail.decisions.calibration import Calibration
 from longtail.decisions.held_out import HeldOutScores
 from longtail.decisions.tail_weight import GRID, Trade
 from longtail.errors import ParameterError
+from longtail.labels import check_tail
 from longtail.labels.propensity import Constants
 from longtail.parameters import is_number
 

@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 
-from longtail.base import check_tail, rarity
 from longtail.decisions.calibration import Calibration, fit_calibration
 from longtail.decisions.held_out import HeldOutScores
 from longtail.errors import InputError, ParameterError
-from longtail.labels import TailRanking
+from longtail.labels import TailRanking, check_tail, rarity
 from longtail.labels.propensity import Constants
 from longtail.metrics.ranking import RankTotals, rank_totals
 

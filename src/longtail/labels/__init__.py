@@ -16,14 +16,16 @@ from longtail.labels.graph import (
     hubs,
     label_degrees,
 )
-from longtail.labels.matching import as_predicted, encode_like
+from longtail.labels.matching import as_predicted, encode_like, in_columns_of
 from longtail.labels.names import (
+    LabelSets,
     distinct_names,
     listed,
     matrix_to_names,
     name_array,
     names_to_matrix,
 )
+from longtail.labels.points import LabelledPoints
 from longtail.labels.propensity import (
     DEFAULT_CONSTANTS,
     PROPENSITY_CONSTANTS,
@@ -31,7 +33,12 @@ from longtail.labels.propensity import (
     propensities,
     propensity_constants,
 )
-from longtail.labels.ranking import TailRanking
+from longtail.labels.ranking import (
+    TailRanking,
+    check_tail,
+    checked_propensities,
+    rarity,
+)
 from longtail.labels.sets import distinct_sets
 from longtail.labels.tail import (
     PowerLaw,
@@ -48,11 +55,15 @@ __all__ = [
     "EncodedLabels",
     "Kind",
     "LabelClusters",
+    "LabelSets",
+    "LabelledPoints",
     "PowerLaw",
     "TailRanking",
     "TailStatistics",
     "algebraic_connectivity",
     "as_predicted",
+    "check_tail",
+    "checked_propensities",
     "cluster_labels",
     "columns_of",
     "columns_without",
@@ -65,6 +76,7 @@ __all__ = [
     "encode_like",
     "fit_power_law",
     "hubs",
+    "in_columns_of",
     "inverse_propensities",
     "label_counts",
     "label_degrees",
@@ -75,6 +87,7 @@ __all__ = [
     "place_columns",
     "propensities",
     "propensity_constants",
+    "rarity",
     "tail_statistics",
     "unrecoverable_loss",
 ]

@@ -1,11 +1,11 @@
-"""From whatever a user calls Y to a sparse 0/1 matrix with names, and back.
+"""From whatever a user calls y to a sparse 0/1 matrix with names, and back.
 
 Four forms are understood, and an answer is given back in the form that came in:
 
 ==========  ==========================================  =====================
-kind        Y                                           answer
+kind        y                                           answer
 ==========  ==========================================  =====================
-multiclass  1-d array: one name a row                   1-d array of names
+multiclass  1-d array: one name per row                 1-d array of names
 dense       2-d array of 0 and 1                        2-d int array
 sparse      scipy sparse matrix of 0 and 1              CSR int array
 names       sequence of collections of names            list of tuples
@@ -68,12 +68,12 @@ class EncodedLabels:
 
 
 def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> EncodedLabels:
-    """Bring any accepted form of Y to a sparse matrix with names.
+    """Bring any accepted form of labels to a sparse matrix with names.
 
     Parameters
     ----------
-    Y : array, sparse matrix or sequence of label collections
-        See the table at the top of this module.
+    Y : array, sparse matrix, sequence of label collections or EncodedLabels
+        See the table at the top of this module. Encoded labels are given back as they are.
     label_names : sequence, optional
         Names of the columns, for the dense and sparse forms; without them, a table's columns are
         named as it names them, those of a matrix by their numbers. For the other two forms, and
@@ -85,6 +85,8 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
     >>> encoded.classes.tolist(), encoded.matrix.toarray().tolist()
     (['sea', 'sun'], [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     """
+    if isinstance(Y, EncodedLabels) and label_names is None:
+        return Y
     columns = table_columns(Y)
     if columns is None:
         return _encode(Y, label_names)
@@ -109,7 +111,7 @@ def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
         )
     if sp.issparse(Y):
         if Y.ndim != 2:
-            raise InputError(f"Y is sparse with {Y.ndim} dimension; give a 0/1 matrix.")
+            raise InputError(f"y is sparse with {Y.ndim} dimension; give a 0/1 matrix.")
         return _encode_matrix(_checked(as_csr(Y)), label_names, "sparse")
     if not isinstance(Y, np.ndarray) and hasattr(Y, "to_numpy"):
         Y = Y.to_numpy()  # pandas and polars
@@ -124,9 +126,7 @@ def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
         matrix, classes = names_to_matrix(rows, classes=label_names)
         return EncodedLabels(matrix, classes, "names")
     if any(_is_collection(row) for row in rows):
-        raise InputError(
-            "Y mixes single labels and collections of labels; give every row a list of its labels."
-        )
+        _refuse_mixture(rows)
     if isinstance(Y, np.ndarray):
         return _encode_array(Y, label_names)
     try:
@@ -138,7 +138,7 @@ def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
 
 
 def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> Any:
-    """The label matrix in the form that Y had. The inverse of `encode_labels`.
+    """The label matrix in the form that y had. The inverse of `encode_labels`.
 
     The multiclass form takes the first label of each row, so every row needs one.
 
@@ -150,7 +150,7 @@ def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> An
     """
     if kind == "multiclass":
         if (np.diff(matrix.indptr) == 0).any():
-            raise InputError("A row has no label, so it cannot be given back as one class a row.")
+            raise InputError("A row has no label, so it cannot be given back as one class per row.")
         return classes[matrix.indices[matrix.indptr[:-1]]]
     if kind == "dense":
         return (matrix.toarray() != 0).astype(np.int64)
@@ -159,6 +159,19 @@ def decode_labels(matrix: sp.csr_array, classes: NDArray[Any], kind: Kind) -> An
         out.data = np.ones(len(out.data), dtype=np.int64)
         return out
     return matrix_to_names(matrix, classes)
+
+
+def _refuse_mixture(rows: list[Any]) -> None:
+    odd = next(number for number, row in enumerate(rows) if not _is_collection(row))
+    if rows[odd] is None or is_missing(rows[odd]):
+        raise InputError(
+            f"Row {odd} of y has {rows[odd]!r} in place of its labels; give an empty list where a "
+            "row has none."
+        )
+    raise InputError(
+        f"y mixes single labels, as in row {odd}, and collections of labels; give every row a list "
+        "of its labels."
+    )
 
 
 def _is_collection(value: Any) -> bool:
@@ -198,7 +211,7 @@ def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -
         return _encode_matrix(matrix, label_names, "dense")
     if array.ndim != 1:
         raise InputError(
-            f"Y has {array.ndim} dimensions; give a 1-d array of classes, a 2-d 0/1 matrix or a "
+            f"y has {array.ndim} dimensions; give a 1-d array of classes, a 2-d 0/1 matrix or a "
             "list of label collections."
         )
     return _encode_multiclass(array, label_names)
@@ -209,10 +222,11 @@ def _encode_multiclass(
 ) -> EncodedLabels:
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
-            raise InputError("Input y contains NaN or infinity; give every row a class.")
+            odd = int(np.argmin(np.isfinite(array)))
+            raise InputError(f"Input y contains NaN or infinity in row {odd}; give it a class.")
         if (array != np.floor(array)).any():
             raise InputError(
-                "Unknown label type: continuous; Y holds fractions, so give classes as names or "
+                "Unknown label type: continuous; y holds fractions, so give classes as names or "
                 "whole numbers."
             )
     if label_names is None and array.dtype != object:
@@ -247,11 +261,11 @@ def _checked(matrix: sp.csr_array) -> sp.csr_array:
     if data.dtype.kind not in "buif":
         raise InputError(_NOT_A_MATRIX)
     if data.dtype.kind == "f" and not np.isfinite(data).all():
-        raise InputError("Input Y contains NaN or infinity; a label matrix holds 0 and 1.")
+        raise InputError("Input y contains NaN or infinity; a label matrix holds 0 and 1.")
     if not ((data == 1) | (data == 0)).all():
         odd = data[(data != 1) & (data != 0)][0]
         raise InputError(
-            f"Y as a matrix may hold only 0 and 1, but holds {odd}; for classes give a 1-d array."
+            f"y as a matrix may hold only 0 and 1, but holds {odd}; for classes give a 1-d array."
         )
     out = sp.csr_array(
         (data.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape, copy=True
@@ -277,11 +291,11 @@ def _encode_table(
             return EncodedLabels(matrix, name_array(names), encoded.kind)
         if len(stray) < len(own):
             raise InputError(
-                f"Y has a column {stray[0]!r} that is not among the label names, which have other "
+                f"y has a column {stray[0]!r} that is not among the label names, which have other "
                 "columns of it; name all of them or none."
             )
     if own is not None and label_names is None and any(map(is_missing, own)):
-        raise InputError("A column of Y has NaN for a name; give it another.")
+        raise InputError("A column of y has NaN for a name; give it another.")
     names_of_all = own if label_names is None else label_names
     return _encode_matrix(encoded.matrix, names_of_all, encoded.kind)
 

@@ -42,6 +42,56 @@ def _speak_of_the_same(columns: list[Any], names: list[Any]) -> bool:
     return bool(set(columns) & set(names))
 
 
+def in_columns_of(
+    Y: Any, classes: Iterable[Hashable], *, all_of_table: bool = False
+) -> EncodedLabels:
+    """Labels with the columns of a model, and behind these one for each name that it lacks.
+
+    Parameters
+    ----------
+    Y : array, sparse matrix, table or sequence of label collections
+        As `encode_labels` takes it. What has no names is taken by place.
+    classes : sequence
+        The labels of the model.
+    all_of_table : bool
+        Whether a table that is matched by name must have a column for every class, and none
+        besides.
+
+    Examples
+    --------
+    >>> in_columns_of([("sun",), ("fog",)], ["sea", "sun"]).matrix.toarray().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    names = listed(classes)
+    encoded = encode_like(Y, names)
+    if encoded.kind not in ("names", "multiclass"):
+        if encoded.matrix.shape[1] != len(names):
+            raise InputError(
+                f"y has {encoded.matrix.shape[1]} label columns, the model {len(names)}; give both "
+                "the same columns, or y as names."
+            )
+        return replace(encoded, classes=name_array(names))
+    if all_of_table and encoded.classes.tolist() == table_columns(Y):
+        _refuse_other_columns(encoded.classes.tolist(), names)
+    places = {name: place for place, name in enumerate(names)}
+    matrix = place_columns(encoded, places)
+    return replace(encoded, matrix=matrix, classes=name_array(list(places)))
+
+
+def _refuse_other_columns(columns: list[Any], names: list[Any]) -> None:
+    known, given = set(names), set(columns)
+    unknown = next((name for name in columns if name not in known), None)
+    if unknown is not None:
+        raise InputError(
+            f"y has a column {unknown!r}, which the model does not know; leave it out."
+        )
+    absent = next((name for name in names if name not in given), None)
+    if absent is not None:
+        raise InputError(
+            f"y has no column for the label {absent!r} of the model; give one for each."
+        )
+
+
 def as_predicted(Y: Any, classes: Iterable[Hashable], kind: Kind) -> Any:
     """A table as labels of the kind that a model with these classes predicts; others as they are.
 
@@ -57,30 +107,10 @@ def as_predicted(Y: Any, classes: Iterable[Hashable], kind: Kind) -> Any:
     >>> as_predicted([("sea",)], ["sea", "sun"], "names")
     [('sea',)]
     """
-    columns = table_columns(Y)
-    if columns is None:
+    if table_columns(Y) is None:
         return Y
-    encoded, names = encode_labels(Y), listed(classes)
-    matrix = encoded.matrix
+    encoded = encode_labels(Y)
     if encoded.kind in ("names", "multiclass"):  # a table whose cells hold names
-        return decode_labels(matrix, encoded.classes, encoded.kind)
-    if _speak_of_the_same(columns, names):
-        places = {name: place for place, name in enumerate(names)}
-        unknown = [name for name in columns if name not in places]
-        if unknown:
-            raise InputError(
-                f"Y has a column {unknown[0]!r}, which the model does not know; leave it out."
-            )
-        given = set(columns)
-        absent = [name for name in names if name not in given]
-        if absent:
-            raise InputError(
-                f"Y has no column for the label {absent[0]!r} of the model; give one for each."
-            )
-        matrix = place_columns(replace(encoded, classes=name_array(columns)), places)
-    elif matrix.shape[1] != len(names):
-        raise InputError(
-            f"Y has {matrix.shape[1]} label columns, the model {len(names)}; give both the same "
-            "columns."
-        )
-    return decode_labels(matrix, name_array(names), "sparse" if kind == "dense" else kind)
+        return decode_labels(encoded.matrix, encoded.classes, encoded.kind)
+    encoded = in_columns_of(Y, classes, all_of_table=True)
+    return decode_labels(encoded.matrix, encoded.classes, "sparse" if kind == "dense" else kind)

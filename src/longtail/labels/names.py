@@ -47,11 +47,11 @@ def names_to_matrix(
                 columns.extend({known[name] for name in row})
         except TypeError:
             raise InputError(
-                f"Row {number} of Y holds a label that is not hashable; use strings or numbers."
+                f"Row {number} of y holds a label that is not hashable; use strings or numbers."
             ) from None
         except KeyError as error:
             raise InputError(
-                f"Row {number} of Y holds the label {error.args[0]!r}, which is not among the "
+                f"Row {number} of y holds the label {error.args[0]!r}, which is not among the "
                 "known label names."
             ) from None
         indptr.append(len(columns))
@@ -76,7 +76,23 @@ def names_to_matrix(
     return matrix, name_array(names)
 
 
-def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> list[tuple[Any, ...]]:
+class LabelSets(list[tuple[Any, ...]]):
+    """Label sets as a list of tuples, which numpy takes as one object per row.
+
+    numpy would make a table of tuples of one length and refuse others; scikit-learn's
+    `cross_val_predict` joins predictions in this way.
+
+    Examples
+    --------
+    >>> np.concatenate([LabelSets([("sea", "sun")]), LabelSets([()])]).tolist()
+    [('sea', 'sun'), ()]
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.fromiter(self, dtype=object, count=len(self))
+
+
+def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> LabelSets:
     """The stored labels of every row as a tuple of names, in column order.
 
     Examples
@@ -87,7 +103,7 @@ def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> list[tuple[A
     matrix = sp.csr_array(matrix)
     names = classes[matrix.indices].tolist()
     ends = matrix.indptr.tolist()
-    return [tuple(names[a:b]) for a, b in pairwise(ends)]
+    return LabelSets(tuple(names[a:b]) for a, b in pairwise(ends))
 
 
 def name_array(names: Sequence[Any]) -> NDArray[Any]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longtail._numba import kernel
 from longtail._sparse import as_csr
-from longtail.errors import ParameterError
+from longtail.errors import InputError, ParameterError
 
 
 @kernel
@@ -139,6 +139,51 @@ class TailRanking:
                 f"The ranking has offsets for {len(self.offsets)} labels, but there are "
                 f"{n_labels}; make it from the same labels."
             )
+
+
+def check_tail(tail: Any) -> float:
+    """A tail weight as a float, refused unless it is zero or a positive, finite number.
+
+    Examples
+    --------
+    >>> check_tail(-1)
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ParameterError: tail must be zero or a positive, finite number, not -1.
+    """
+    if isinstance(tail, bool) or not (
+        isinstance(tail, int | float | np.number) and 0 <= tail < math.inf
+    ):
+        raise ParameterError(f"tail must be zero or a positive, finite number, not {tail!r}.")
+    return float(tail)
+
+
+def rarity(label_counts: ArrayLike, inverse: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a tail weight of 1 adds to the labels: log(1 / p), and 0 to those without a point.
+
+    Examples
+    --------
+    >>> rarity([0, 1, 100], np.exp([3.0, 2.0, 0.5])).tolist()
+    [0.0, 2.0, 0.5]
+    """
+    return np.where(np.asarray(label_counts) > 0, np.log(inverse), 0.0)
+
+
+def checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64]:
+    """Propensities as an array, refused unless there is one for each label, above 0, at most 1.
+
+    Examples
+    --------
+    >>> checked_propensities([0.5, 1], 2).tolist()
+    [0.5, 1.0]
+    """
+    p = np.asarray(given, dtype=np.float64)
+    if p.shape != (n_labels,) or not ((p > 0) & (p <= 1)).all():
+        raise InputError(
+            f"Propensities are {n_labels} numbers above 0 and at most 1, one per label; see "
+            "labels.propensities."
+        )
+    return p
 
 
 def _number(name: str, value: Any) -> float:

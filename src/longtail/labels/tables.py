@@ -66,7 +66,7 @@ def table_values(Y: Any) -> Any:
     values = Y.to_numpy()
     if values.dtype == object and _lacks_truth_values(values):
         raise InputError(
-            "Y has missing values; a label matrix holds 0 and 1, so fill in 0 where a label does "
+            "y has missing values; a label matrix holds 0 and 1, so fill in 0 where a label does "
             "not apply."
         )
     return values

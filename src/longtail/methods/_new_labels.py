@@ -20,18 +20,18 @@ _FORMS = {
     "multiclass": "a 1-d array with the class of every row, or a 0/1 matrix with label_names",
 }
 
-_NOTHING_NEW = "Y_new has no new label; give at least one label to add."
+_NOTHING_NEW = "y_new has no new label; give at least one label to add."
 
 
 def encode_new_labels(
-    Y_new: Any, label_names: Sequence[Hashable] | None, *, known: NDArray[Any], kind: str
+    y_new: Any, label_names: Sequence[Hashable] | None, *, known: NDArray[Any], kind: str
 ) -> tuple[sp.csr_array, NDArray[Any]]:
     """The matrix of the new labels and their names; refused if the model has one of them.
 
     Parameters
     ----------
-    Y_new : array, sparse matrix or sequence of label collections
-        As `LinearOneVsRest.add_labels` describes it.
+    y_new : array, sparse matrix or sequence of label collections
+        As `IndependentLabels.add_labels` describes it.
     label_names : sequence, optional
         Names of its columns.
     known : array of shape (L,)
@@ -47,11 +47,11 @@ def encode_new_labels(
     (['moon'], [[1.0], [0.0]])
     """
     names = None if label_names is None else listed(label_names)
-    if isinstance(Y_new, Iterator):
-        Y_new = list(Y_new)
-    encoded = encode_labels(Y_new)
+    if isinstance(y_new, Iterator):
+        y_new = list(y_new)
+    encoded = encode_labels(y_new)
     if names is not None and encoded.kind != "multiclass":
-        encoded = encode_labels(Y_new, label_names=names)
+        encoded = encode_labels(y_new, label_names=names)
     if not encoded.matrix.shape[1]:
         raise InputError(_NOTHING_NEW)
     if encoded.kind == "multiclass" and kind == "multiclass":
@@ -62,8 +62,8 @@ def encode_new_labels(
         matrix, names = encoded.matrix, encoded.classes.tolist()
     else:
         raise InputError(
-            f"Y_new is {_what(encoded.kind)}, but the model was trained on {_what(kind)}; give "
-            f"Y_new as {_FORMS[kind]}."
+            f"y_new is {_what(encoded.kind)}, but the model was trained on {_what(kind)}; give "
+            f"y_new as {_FORMS[kind]}."
         )
     if not names:
         raise InputError(_NOTHING_NEW)
@@ -71,7 +71,7 @@ def encode_new_labels(
     if kind == "multiclass" and (np.diff(matrix.indptr) > 1).any():
         row = int(np.argmax(np.diff(matrix.indptr) > 1))
         raise InputError(
-            f"Row {row} of Y_new has several labels, but the model has one class a row; give every "
+            f"Row {row} of y_new has several labels, but the model has one class a row; give every "
             "row one at most."
         )
     _warn_of_labels_in_all_rows(matrix, names)
@@ -107,7 +107,7 @@ def _unknown_classes(
     stray = next((name for name in column if name not in wanted), None)
     if stray is not None:
         raise InputError(
-            f"Y_new holds the class {stray!r}, which is neither known to the model nor among "
+            f"y_new holds the class {stray!r}, which is neither known to the model nor among "
             "label_names."
         )
     width = len(encoded.classes)
@@ -126,7 +126,7 @@ def _column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> lis
     if kind in ("dense", "sparse") and known.tolist() == list(range(first)):
         return list(range(first, first + width))
     raise InputError(
-        f"Y_new has {width} columns without names, but the labels of the model have names; give "
+        f"y_new has {width} columns without names, but the labels of the model have names; give "
         "label_names."
     )
 
@@ -136,7 +136,7 @@ def _refuse_known(names: list[Any], known: NDArray[Any]) -> None:
     again = next((name for name in names if name in ours), None)
     if again is not None:
         raise InputError(
-            f"The model has a label {again!r} already; leave it out of Y_new, or call drop_labels "
+            f"The model has a label {again!r} already; leave it out of y_new, or call drop_labels "
             "first to train it anew."
         )
 
@@ -146,7 +146,7 @@ def _warn_of_labels_in_all_rows(matrix: sp.csr_array, names: list[Any]) -> None:
     everywhere = np.flatnonzero(np.bincount(matrix.indices, minlength=len(names)) == n)
     if n and len(everywhere):
         warnings.warn(
-            f"The new label {names[everywhere[0]]!r} is in all {n} rows of Y_new, so it will be "
+            f"The new label {names[everywhere[0]]!r} is in all {n} rows of y_new, so it will be "
             "predicted for everything; add rows that do not have it.",
             DataWarning,
             stacklevel=4,

@@ -263,7 +263,7 @@ def _chosen_tail(
     trial: Trial, problem: Problem, model: ExtremeClassifier, progress: bool | Progress | None
 ) -> TailChoice:
     """The tail weight by cross-validation on the training part; the model is calibrated by it."""
-    X = problem.features(model.features).X
+    X = problem.features(model.feature_kind).X
     held = calibrate(model, X, problem.targets, random_state=SEED, progress=progress)
     return choose_tail(held, max_loss=MAX_LOSS, propensity_constants=trial.folder)
 

@@ -133,8 +133,11 @@ def linear_estimate(
     strength: float = 1.0,
     solver: str | None = None,
     n_jobs: int | None = None,
+    **_: Any,
 ) -> Estimate:
     """What `fit_linear` needs for problems with so many positives each.
+
+    It takes the same description of the problems; what decides nothing here is passed over.
 
     Examples
     --------

@@ -17,12 +17,12 @@ from longtail.data import make_longtail
 from longtail.errors import DataWarning, InputError, ParameterError
 from longtail.features import RowScaler
 from longtail.labels import propensities
-from longtail.methods._linear import LinearOneVsRest
+from longtail.methods._independent import IndependentLabels
 from longtail.methods.linear import DiSMEC
 from tests.instances import instances
 
 N, D, OLD, NEW = 120, 90, 40, 7
-LINEAR = [model for model in instances() if isinstance(model, LinearOneVsRest)]
+LINEAR = [model for model in instances() if isinstance(model, IndependentLabels)]
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,7 @@ def _fit_alike(model, estimator, X, Y):
 
 
 class TestForms:
-    """What Y_new may be for a model of each form of Y. The method does not matter."""
+    """What y_new may be for a model of each form of Y. The method does not matter."""
 
     def test_names(self, data):
         X, Y = data
@@ -346,7 +346,7 @@ class TestRefusals:
             (lambda X, Y: (X, ["a"] * N), "one class a row, but the model was trained on a list"),
             (lambda X, Y: (X, None), "Expected array-like"),
             (lambda X, Y: (X[:, 1:], [["a"], *[[]] * (N - 1)]), "features"),
-            (lambda X, Y: (X[1:], [["a"], *[[]] * (N - 1)]), f"X has {N - 1} rows, Y_new has {N}"),
+            (lambda X, Y: (X[1:], [["a"], *[[]] * (N - 1)]), f"X has {N - 1} rows, y_new has {N}"),
             (lambda X, Y: (X * np.nan, [["a"], *[[]] * (N - 1)]), "NaN"),
         ],
     )
@@ -361,7 +361,7 @@ class TestRefusals:
         X, Y = data
         model = DiSMEC().fit(X, Y[:, :OLD])
         # a list of lists of width one means names, which nobody can mean here
-        with pytest.raises(InputError, match="give Y_new as a 0/1 matrix"):
+        with pytest.raises(InputError, match="give y_new as a 0/1 matrix"):
             model.add_labels(X, [[i % 2] for i in range(N)])
 
     def test_numbers_that_are_no_longer_column_numbers(self, data):

@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, logit
 
-from longtail.methods._linear import RidgeOneVsRest
+from longtail.methods._independent import IndependentLabels, RidgeProblem
+from longtail.methods._linear import LinearClassifier
 from longtail.methods._probabilities import ProbabilityClassifier
+from longtail.methods._weights import ClassWeight, WeightedFit
 
 
-class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
+class BinaryRelevance(
+    WeightedFit, RidgeProblem, IndependentLabels, ProbabilityClassifier, LinearClassifier
+):
     """One-vs-rest logistic regression.
 
     For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
@@ -29,6 +33,10 @@ class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
         Relative distance to the optimal objective at which a label counts as solved.
     max_iter : int
         Limit on Newton steps a label.
+    class_weight : None, "balanced" or mapping from names to numbers
+        How much the points with a label count in its problem against those without it: alike; so
+        that both sides weigh the same; or the number that the mapping has for the label, and one
+        for labels that it does not have.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -68,12 +76,14 @@ class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
         prune: float = 0.01,
         tol: float = 1e-4,
         max_iter: int = 100,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.prune = prune
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
     def _usual_scale(self) -> tuple[float, float]:

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from longtail.errors import ModelError
-from longtail.labels import TailRanking
 from longtail.methods._code_size import bits_of, check_code_size
-from longtail.methods._linear import RidgeOneVsRest, _read_only
+from longtail.methods._independent import IndependentLabels, RidgeProblem, read_only
+from longtail.methods._linear import LinearClassifier
 from longtail.parameters import check_seed, check_share
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
-from longtail.search import LinearIndex, linear_scores_above
+from longtail.search import linear_scores_above
 
 
-class BRDekel(RidgeOneVsRest):
+class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
     """One-vs-rest logistic regression, pruned on held-out rows.
 
     Part of the rows is held out. On the others, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised
@@ -91,7 +91,7 @@ class BRDekel(RidgeOneVsRest):
     paper: ClassVar[str] = "Dekel & Shamir 2010"
     loss: ClassVar[str] = "logistic"
     per_label: ClassVar[tuple[str, ...]] = (
-        *RidgeOneVsRest.per_label, "kept_", "true_positives_", "false_positives_",
+        *IndependentLabels.per_label, "kept_", "true_positives_", "false_positives_",
     )  # fmt: skip
 
     kept_: NDArray[np.bool_]
@@ -132,7 +132,7 @@ class BRDekel(RidgeOneVsRest):
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         return super()._estimate(X, Y).plus(matrix_bytes(X, Y))  # the parts, and their predictions
 
-    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         order = check_random_state(self.random_state).permutation(X.shape[0])
         held_out = math.floor(self.validation * len(order))
         seen, unseen = np.sort(order[held_out:]), np.sort(order[:held_out])
@@ -144,7 +144,7 @@ class BRDekel(RidgeOneVsRest):
         self.kept_ = _chosen(
             self.true_positives_, self.false_positives_, _count(Y), self._size(Y.shape[1])
         )
-        self.weights_ = _read_only(_only(self.weights_, self.kept_))
+        self.weights_ = read_only(_only(self.weights_, self.kept_))
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -159,26 +159,8 @@ class BRDekel(RidgeOneVsRest):
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0
 
-    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        return self._placed(self._index().topk(X, k, n_jobs=self.n_jobs))
-
-    def _topk_ranked(self, X: sp.csr_array, k: int, ranking: TailRanking) -> sp.csr_array:
-        ours = TailRanking(ranking.scale, ranking.shift, ranking.offsets[self.kept_])
-        return self._placed(self._index().topk(X, k, ranking=ours, n_jobs=self.n_jobs))
-
-    def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        return self._placed(self._index().scores_above(X, self.threshold, n_jobs=self.n_jobs))
-
-    def _index_of(self, weights: sp.csr_array) -> LinearIndex:
-        return LinearIndex(sp.csr_array(weights[:, np.flatnonzero(self.kept_)]))
-
-    def _placed(self, scores: sp.csr_array) -> sp.csr_array:
-        """Scores of the kept labels as scores of all."""
-        labels = np.flatnonzero(self.kept_)
-        return sp.csr_array(
-            (scores.data, labels[scores.indices], scores.indptr),
-            shape=(scores.shape[0], len(self.kept_)),
-        )
+    def _offered(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.kept_)
 
 
 def _count(Y: sp.csr_array) -> NDArray[np.int64]:

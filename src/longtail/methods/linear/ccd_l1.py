@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from longtail._sparse import for_liblinear
 from longtail.errors import ConvergenceWarning
-from longtail.methods._linear import LinearOneVsRest
+from longtail.methods._independent import IndependentLabels
+from longtail.methods._linear import LinearClassifier
 from longtail.methods.linear._ccd_labels import Answer, Settings, solve_labels
 from longtail.parameters import check_count, check_positive
 from longtail.runtime.checkpoint import fingerprint
@@ -33,7 +34,7 @@ REPORT: dict[str, type] = {
 }  # fmt: skip
 
 
-class CCDL1(LinearOneVsRest):
+class CCDL1(IndependentLabels, LinearClassifier):
     """One-vs-rest with an l1 penalty, each label by liblinear through scikit-learn.
 
     For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by
@@ -112,7 +113,7 @@ class CCDL1(LinearOneVsRest):
             f"{trained:,} problems of liblinear on {X.shape[0]:,} points",
         )
 
-    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
+    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         settings = Settings(float(self.strength), float(self.tol), int(self.max_iter))
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import for_liblinear
 from longtail.errors import InputError, ParameterError
 from longtail.labels import as_predicted, columns_of, encode_labels
-from longtail.methods._linear import LinearOneVsRest
+from longtail.methods._independent import IndependentLabels
 from longtail.methods.linear._ccd_labels import Settings, l1_point, solve_labels
 from longtail.parameters import check_positive
 from longtail.solvers.liblinear import in_processes, positives_of, solvable
@@ -113,7 +113,7 @@ class Certificate:
 def certify(
     X: Any,
     Y: Any,
-    model: LinearOneVsRest,
+    model: IndependentLabels,
     labels: int | Iterable[Any] | None = None,
     *,
     strength: float | None = None,
@@ -133,7 +133,7 @@ def certify(
         The features that the model was trained on.
     Y : in any form that `fit` takes
         The labels that it was trained on.
-    model : LinearOneVsRest
+    model : IndependentLabels
         A fitted `ProXML` or `CCDL1`; or any other linear model with `strength` given, since its
         weights are a point of this objective too, if not one that was meant to be good.
     labels : int or iterable of names, optional
@@ -169,7 +169,7 @@ def certify(
     >>> print(str(certificate).splitlines()[0])
     3 labels at strength 0.5, against liblinear -s 5 with eps 0.01 and at most 1000 sweeps
     """
-    if not isinstance(model, LinearOneVsRest):
+    if not isinstance(model, IndependentLabels):
         raise ParameterError(
             f"certify compares linear one-vs-rest models, not a {type(model).__name__}."
         )
@@ -213,7 +213,7 @@ def certify(
     )
 
 
-def _strength(model: LinearOneVsRest, given: float | None) -> float:
+def _strength(model: IndependentLabels, given: float | None) -> float:
     """The strength of the objective, refused where the model has minimised another one."""
     own = getattr(model, "strength", None)
     if given is None and own is None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from longtail.methods._linear import RidgeOneVsRest
+from longtail.methods._independent import IndependentLabels, RidgeProblem
+from longtail.methods._linear import LinearClassifier
+from longtail.methods._weights import ClassWeight, WeightedFit
 
 
-class DiSMEC(RidgeOneVsRest):
+class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
     """One-vs-rest linear support vector machines with pruned weights.
 
     For each label, ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised to a proven relative gap, with
@@ -28,6 +30,10 @@ class DiSMEC(RidgeOneVsRest):
         Relative distance to the optimal objective at which a label counts as solved.
     max_iter : int
         Limit on Newton steps, for labels that need them.
+    class_weight : None, "balanced" or mapping from names to numbers
+        How much the points with a label count in its problem against those without it: alike; so
+        that both sides weigh the same; or the number that the mapping has for the label, and one
+        for labels that it does not have.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -65,10 +71,12 @@ class DiSMEC(RidgeOneVsRest):
         prune: float = 0.01,
         tol: float = 1e-4,
         max_iter: int = 100,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
         self.prune = prune
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.n_jobs = n_jobs

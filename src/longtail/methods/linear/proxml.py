@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
-from longtail.methods._linear import LinearOneVsRest
+from longtail.methods._independent import IndependentLabels
+from longtail.methods._linear import LinearClassifier
+from longtail.methods._weights import ClassWeight, WeightedFit
 from longtail.parameters import check_count, check_flag, check_not_negative, check_positive
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
@@ -22,7 +24,7 @@ Loss = Literal["squared_hinge", "logistic"]
 Solver = Literal["working_set", "proximal_gradient", "accelerated"]
 
 
-class ProXML(LinearOneVsRest):
+class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
     """One-vs-rest with an l1 penalty: sparse, robust on rare labels, small and fast.
 
     For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised until no partial
@@ -54,6 +56,10 @@ class ProXML(LinearOneVsRest):
     max_seconds : float, optional
         Limit on the time for a label, with a warning likewise. What a label that reaches it gets
         depends on the machine.
+    class_weight : None, "balanced" or mapping from names to numbers
+        How much the points with a label count in its problem against those without it: alike; so
+        that both sides weigh the same; or the number that the mapping has for the label, and one
+        for labels that it does not have.
     n_jobs : int, optional
         Threads, as in scikit-learn; the model does not depend on it.
 
@@ -99,6 +105,7 @@ class ProXML(LinearOneVsRest):
         tol: float = 0.01,
         max_iter: int = 200,
         max_seconds: float | None = None,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
     ) -> None:
         self.strength = strength
@@ -110,6 +117,7 @@ class ProXML(LinearOneVsRest):
         self.tol = tol
         self.max_iter = max_iter
         self.max_seconds = max_seconds
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
@@ -118,6 +126,7 @@ class ProXML(LinearOneVsRest):
 
     def _check_solving(self) -> None:
         """Refuse parameters of the solver that make no sense."""
+        super()._check_parameters()
         check_positive(tol=self.tol)
         check_not_negative(prune=self.prune)
         check_count(max_iter=self.max_iter)
@@ -136,21 +145,24 @@ class ProXML(LinearOneVsRest):
     def _usual_scale(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()
 
-    def _solved(self) -> dict[str, Any]:
-        return {"loss": self.loss, "penalty": "l1", "solver": self.solver}
+    def _problem(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss, "penalty": "l1", "strength": self.strength, "tol": self.tol,
+            "penalize_bias": self.penalize_bias, "solver": self.solver, "max_iter": self.max_iter,
+            "max_seconds": self.max_seconds, "prune": self.prune,
+        }  # fmt: skip
 
-    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> LinearFit:
+    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
+        weights = self._weights_of(Y, run, sample_weight)
         start = None
         if self.start_from == "dismec":
             start = fit_linear(
-                X, Y, strength=self.strength, prune=0.01, n_jobs=self.n_jobs, run=run.part("dismec")
-            ).weights
+                X, Y, strength=self.strength, prune=0.01, **weights, n_jobs=self.n_jobs,
+                run=run.part("dismec"),
+            ).weights  # fmt: skip
             run = run.part("proxml")
         fit = fit_linear(
-            X, Y, loss=self.loss, penalty="l1", strength=self.strength, tol=self.tol,
-            penalize_bias=self.penalize_bias, solver=self.solver, warm_start=start,
-            max_iter=self.max_iter, max_seconds=self.max_seconds, prune=self.prune,
-            n_jobs=self.n_jobs, run=run,
-        )  # fmt: skip
+            X, Y, **self._problem(), **weights, warm_start=start, n_jobs=self.n_jobs, run=run
+        )
         self.violation_ = fit.violation
         return fit

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.data.folds import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import EncodedLabels, decode_labels, encode_labels, propensities
+from longtail.labels import EncodedLabels, decode_labels, propensities
+from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
 from longtail.methods.linear.proxml import Loss, ProXML, Solver
 from longtail.metrics import Scorer, evaluate, scorer
 from longtail.parameters import check_count, check_seed
 from longtail.runtime.estimates import Estimate, matrix_bytes
-from longtail.runtime.run import Progress, Run
+from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 
 GRID = (2.0, 0.1)
@@ -61,7 +62,7 @@ class ProXMLCV(ProXML):
     patience : int, optional
         After so many strengths in a row whose mean score is more than a standard error below the
         best, weaker ones, which take longest, are not tried. None tries all.
-    loss, penalize_bias, solver, prune, tol, max_iter, max_seconds : see `ProXML`
+    loss, penalize_bias, solver, prune, tol, max_iter, max_seconds, class_weight : see `ProXML`
         As there, for all models alike.
     start_from : {None, "dismec"}
         As in `ProXML`, for the final model alone.
@@ -123,6 +124,7 @@ class ProXMLCV(ProXML):
         tol: float = 0.01,
         max_iter: int = 200,
         max_seconds: float | None = None,
+        class_weight: ClassWeight = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -139,13 +141,14 @@ class ProXMLCV(ProXML):
         self.tol = tol
         self.max_iter = max_iter
         self.max_seconds = max_seconds
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @property
     def strength(self) -> float:  # type: ignore[override]
-        """The strength that was chosen, which is what `ProXML` calls so."""
-        return self.strength_
+        """The strength that was chosen, which is what `ProXML` calls so; NaN before that."""
+        return getattr(self, "strength_", math.nan)
 
     def _check_parameters(self) -> None:
         self._check_solving()
@@ -164,38 +167,16 @@ class ProXMLCV(ProXML):
                 f"(estimator, X, Y), not {self.scoring!r}."
             )
 
-    def fit(
-        self,
-        X: Any,
-        Y: Any,
-        *,
-        label_names: Any = None,
-        checkpoint: str | Path | None = None,
-        progress: bool | Progress | None = None,
-    ) -> Self:
-        """Choose the strength and train; see `ProXML.fit` for the parameters."""
-        self.check_parameters()
-        self._forget()
-        if Y is None:
-            return super().fit(X, Y)
-        given = encode_labels(Y, label_names=label_names)
+    def _training_data(
+        self, X: Any, y: Any, label_names: Any
+    ) -> tuple[sp.csr_array, EncodedLabels]:
+        rows, given = super()._training_data(X, y, label_names)
         if self.scoring in _OF_CLASSES and given.kind != "multiclass":
             raise ParameterError(
-                f"{self.scoring} is for one class a row; for label sets choose P@1 or f1_micro."
+                f"{self.scoring} is for one class per row; for label sets choose P@1 or f1_micro."
             )
-        self._given = given
-        try:
-            super().fit(
-                X,
-                given.matrix,
-                label_names=given.classes.tolist(),
-                checkpoint=checkpoint,
-                progress=progress,
-            )
-        finally:
-            del self._given
-        self._replace(classes_=given.classes, label_kind_=given.kind)
-        return self
+        self._given = replace(given, matrix=sp.csr_array((0, 0)))  # names and form, for scorers
+        return rows, given
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         one = super()._estimate(X, Y)
@@ -204,25 +185,23 @@ class ProXMLCV(ProXML):
         more = one.plus(matrix_bytes(X, Y) + weights, (1 - 1 / self.folds) * fits * one.seconds)
         return replace(more, reason=f"{fits:,} times {one.reason} to choose the strength")
 
-    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         strengths = self._grid(X)
         fold_of = fold_of_rows(Y, self.folds, self.random_state)
         paths = [FoldPath(fold_of == fold) for fold in range(self.folds)]
         steps = Steps(run, Y.shape[1], len(strengths) * len(paths) + 1)
         measured: list[list[dict[str, float]]] = []
         for number, strength in enumerate(strengths.tolist()):
-            measured.append(
-                [
-                    self._step(X, Y, path, strength, steps.next(f"fold-{fold}/strength-{number}"))
-                    for fold, path in enumerate(paths)
-                ]
-            )
+            measured.append([])
+            for fold, path in enumerate(paths):
+                own = steps.next(f"fold-{fold}/strength-{number}")
+                measured[-1].append(self._step(X, Y, path, strength, own, sample_weight))
             if self.patience is not None and fell_behind(measured, self.patience):
                 break
-        del paths
+        del paths, self._given
         self.cv_results_ = summary(strengths[: len(measured)], measured)
         self.strength_ = float(strengths[chosen(self.cv_results_, self.folds, self.rule)])
-        super()._fit(X, Y, steps.last("final"))
+        super()._fit(X, Y, steps.last("final"), sample_weight)
 
     def _fit_more(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         """New labels are trained at the strength that was chosen."""
@@ -239,17 +218,22 @@ class ProXMLCV(ProXML):
         return np.unique([float(f"{strength:.3g}") for strength in grid])[::-1]
 
     def _step(
-        self, X: sp.csr_array, Y: sp.csr_array, path: FoldPath, strength: float, run: Run
+        self,
+        X: sp.csr_array,
+        Y: sp.csr_array,
+        path: FoldPath,
+        strength: float,
+        run: Run,
+        sample_weight: Any,
     ) -> dict[str, float]:
         """Train at the next strength of a path, and measure on the rows held out."""
-        seen = Y[~path.held_out]
+        seen, own = Y[~path.held_out], sample_weight
+        if own is not None:
+            own = own[~path.held_out]
+        problem = {**self._problem(), "strength": strength, **self._weights_of(seen, run, own)}
         fit = fit_linear(
-            X[~path.held_out], seen, loss=self.loss, penalty="l1", strength=strength,
-            tol=self.tol, penalize_bias=self.penalize_bias, solver=self.solver,
-            warm_start=path.weights, max_iter=self.max_iter, max_seconds=self.max_seconds,
-            prune=self.prune,
-            n_jobs=self.n_jobs, run=run,
-        )  # fmt: skip
+            X[~path.held_out], seen, **problem, warm_start=path.weights, n_jobs=self.n_jobs, run=run
+        )
         path.weights = fit.weights
         chances = propensities(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0])
         model = self._model(strength, fit, seen)

@@ -100,7 +100,7 @@ class OpenClasses(Classifier):
     def add_labels(
         self,
         X: Any,
-        Y_new: Any,
+        y_new: Any = None,
         *,
         label_names: Any = None,
         checkpoint: str | Path | None = None,
@@ -111,7 +111,7 @@ class OpenClasses(Classifier):
         Since nothing is trained, `checkpoint` and `progress` have nothing to do, and rows without a
         new label, which other methods learn from, are passed over.
         """
-        return self.add_classes(X, Y_new, label_names=label_names)
+        return self.add_classes(X, y_new, label_names=label_names)
 
     def drop_labels(self, names: Any) -> Self:
         """Forget classes; the others, and the statistics of the collection, stay as they are.

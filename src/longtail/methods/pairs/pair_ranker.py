@@ -134,7 +134,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
 
     method: ClassVar[str] = "mrb"
     paper: ClassVar[str] = "Joshi et al. 2015"
-    features: ClassVar[Any] = "counts"
+    feature_kind: ClassVar[Any] = "counts"
     kept_data: ClassVar[tuple[str, ...]] = ("profiles_",)
 
     weights_: NDArray[np.float64]

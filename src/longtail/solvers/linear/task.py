@@ -19,11 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._sparse import as_csr
+from longtail._sparse import all_finite, as_csr
 from longtail.errors import InputError, ParameterError
 from longtail.parameters import check_count, check_positive
 from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
 from longtail.solvers.linear._matrix_kernels import column_sums
+from longtail.solvers.linear.class_weights import ClassWeights
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
@@ -211,7 +212,7 @@ def make_task(
         rows = rows.astype(np.float64)
     if rows.shape[1] >= 2**31:
         raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
-    if not np.isfinite(rows.data).all():
+    if not all_finite(rows.data):
         raise InputError("X contains NaN or infinity; replace these values before training.")
     wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
     wanted.sum_duplicates()
@@ -250,8 +251,8 @@ def make_task(
 
 
 def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
-    if weights is None:
-        return None
+    if weights is None or isinstance(weights, ClassWeights):
+        return weights
     if sp.issparse(weights):
         weights = sp.csc_array(weights, dtype=np.float64, copy=True)
         weights.sum_duplicates()

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail._sparse import as_csr
+from longtail._sparse import all_finite, as_csr
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.parameters import check_positive, is_number
 from longtail.runtime.checkpoint import fingerprint
@@ -206,7 +206,7 @@ def _make_task(
         rows = rows.astype(np.float64)
     if rows.shape[1] >= 2**31 - 1:
         raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not np.isfinite(rows.data).all():
+    if not all_finite(rows.data):
         raise InputError("X contains NaN or infinity; replace these values before training.")
     if hasattr(Z, "columns") and hasattr(Z, "parts"):
         targets: Targets = Z

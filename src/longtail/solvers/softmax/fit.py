@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail._sparse import as_csr
+from longtail._sparse import all_finite, as_csr
 from longtail.errors import ConvergenceWarning, InputError
 from longtail.parameters import check_count, check_not_negative, check_positive
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
@@ -331,7 +331,7 @@ def _checked(
         rows = rows.astype(np.float64)
     if rows.shape[1] >= 2**31 - 1:
         raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not np.isfinite(rows.data).all():
+    if not all_finite(rows.data):
         raise InputError("X contains NaN or infinity; replace these values before training.")
     wanted = sp.csr_array(as_csr(targets, dtype=np.float64), copy=True)
     wanted.eliminate_zeros()

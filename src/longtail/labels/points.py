@@ -1,0 +1,159 @@
+"""Training data as a classifier takes it: X is checked once, labels are encoded once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from longtail._sparse import all_finite, as_csr
+from longtail.errors import InputError
+from longtail.labels.encoding import EncodedLabels, encode_labels
+
+
+@runtime_checkable
+class LabelledPoints(Protocol):
+    """Points whose labels are encoded already, as those of a `Dataset`."""
+
+    X: sp.csr_array | None
+
+    @property
+    def encoded(self) -> EncodedLabels:
+        """Their labels."""
+
+
+def training_points(
+    estimator: Any, X: Any, y: Any, label_names: Any = None
+) -> tuple[sp.csr_array, EncodedLabels]:
+    """Features and labels of training points, refused in one sentence if they cannot be used.
+
+    Parameters
+    ----------
+    estimator : estimator of scikit-learn
+        What will be trained; it learns the number of features and their names.
+    X : sparse matrix, array or LabelledPoints
+    y : labels in any form that `encode_labels` takes, or None where X has them
+    label_names : sequence, optional
+        See `encode_labels`.
+    """
+    if isinstance(X, LabelledPoints):
+        return _points_of(estimator, X, y, label_names)
+    if y is None:
+        raise InputError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None; give "
+            "the labels of every row."
+        )
+    rows = checked_rows(estimator, X, reset=True)
+    encoded = encode_labels(y, label_names=label_names)
+    if encoded.matrix.shape[0] != rows.shape[0]:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: X has {rows.shape[0]} "
+            f"rows, y has {encoded.matrix.shape[0]}; give the labels of every row."
+        )
+    if encoded.matrix.shape[1] == 0:
+        raise InputError("y has no labels at all; at least one label is needed to train.")
+    return rows, encoded
+
+
+def _points_of(
+    estimator: Any, data: LabelledPoints, y: Any, label_names: Any
+) -> tuple[sp.csr_array, EncodedLabels]:
+    """The points of a data set, which has checked its features itself."""
+    if y is not None or label_names is not None:
+        raise InputError("A data set has labels and names of its own; give it alone.")
+    if data.X is None:
+        raise InputError(
+            "The data set has texts and no features; train a Tagger on it, or make features of the "
+            "texts first."
+        )
+    with config_context(assume_finite=True):
+        return training_points(estimator, data.X, data.encoded)
+
+
+def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
+    """X as canonical CSR of floats, refused in one sentence if it cannot be used.
+
+    Parameters
+    ----------
+    estimator : estimator of scikit-learn
+        Whose points they are.
+    X : sparse matrix or array of shape (n, D)
+    reset : bool
+        Whether the estimator learns the number of features, or has to know it.
+    """
+    if not reset and _is_plain(estimator, X):
+        return as_csr(X)
+    try:
+        checked = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
+        )
+    except ValueError as error:
+        raise InputError(_one_sentence(str(error))) from None
+    return as_csr(checked)
+
+
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
+    return (
+        isinstance(X, sp.csr_array | sp.csr_matrix)
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and all_finite(X.data)
+    )
+
+
+def checked_weights(sample_weight: Any, rows: sp.csr_array) -> NDArray[np.float64]:
+    """The weights of rows, refused in one sentence unless they are numbers from zero on.
+
+    Examples
+    --------
+    >>> checked_weights([1, 2], sp.csr_array([[0.0], [1.0]])).tolist()
+    [1.0, 2.0]
+    """
+    try:
+        weights = _check_sample_weight(
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+    except ValueError as error:
+        raise InputError(_one_sentence(str(error))) from None
+    if not weights.any():
+        raise InputError("All sample_weight are zero; give some rows a positive weight.")
+    return weights
+
+
+def shares_memory(part: sp.csr_array, given: Any) -> bool:
+    """Whether a checked matrix is the memory of what a user gave.
+
+    Examples
+    --------
+    >>> X = sp.csr_array([[1.0]])
+    >>> shares_memory(as_csr(X), X), shares_memory(X.copy(), X)
+    (True, False)
+    """
+    theirs = [given.X, given.encoded.matrix] if isinstance(given, LabelledPoints) else [given]
+    return any(
+        sp.issparse(one) and hasattr(one, "data") and np.may_share_memory(part.data, one.data)
+        for one in theirs
+    )
+
+
+def _one_sentence(message: str) -> str:
+    """scikit-learn's complaint about X, shortened to the cause and the remedy."""
+    first = message.splitlines()[0].rstrip(".:")
+    if "could not convert string to float" in first:
+        return "X holds texts; make features of them, as TextFeatures and Tagger do."
+    if first.startswith("The feature names should match"):
+        names = " ".join(message.split()[11:]).replace("Feature", "feature")
+        return f"{first}: {names}; give the columns that fit had."
+    if first.startswith("Input X contains"):
+        return f"{first}; replace these values first."
+    if "Reshape your data" in message:
+        return f"{first}. Reshape your data: one row a point, one column a feature."
+    return f"{first}."

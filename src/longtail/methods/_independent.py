@@ -1,0 +1,228 @@
+"""Classifiers with one independent linear problem per label: how these are declared and solved.
+
+Since no label depends on another, labels can be added and dropped without training the others.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.errors import InputError
+from longtail.labels import LabelledPoints, columns_without
+from longtail.methods._new_labels import encode_new_labels, joined_names
+from longtail.parameters import check_count, check_not_negative, check_positive
+from longtail.runtime.estimates import Estimate
+from longtail.runtime.run import Progress, Run, progress_bar
+from longtail.solvers import LinearFit, fit_linear
+from longtail.solvers.costs import linear_estimate
+
+if TYPE_CHECKING:
+    from longtail.methods._linear import LinearClassifier as Classifier
+else:
+    Classifier = object
+
+
+class IndependentLabels(Classifier):
+    """What a linear classifier gains whose labels are independent problems.
+
+    Subclasses declare the problem in `_problem`. One that learns more arrays with one entry per
+    label than `per_label` names, names them there.
+    """
+
+    per_label: ClassVar[tuple[str, ...]] = (
+        "label_counts_", "objective_", "gap_", "violation_", "n_iter_",
+    )  # fmt: skip
+
+    objective_: NDArray[np.float64]
+    gap_: NDArray[np.float64]
+    n_iter_: NDArray[np.int64]
+
+    def _problem(self) -> dict[str, Any]:
+        """Loss, penalty, strength and what else `fit_linear` is to know of the problems."""
+        raise NotImplementedError
+
+    def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
+        """What the points weigh in each problem, as `fit_linear` takes it."""
+        return {}
+
+    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
+        """Solve one problem per column of Y."""
+        weights = self._weights_of(Y, run, sample_weight)
+        return fit_linear(X, Y, **self._problem(), **weights, n_jobs=self.n_jobs, run=run)
+
+    def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
+        counts = np.bincount(Y.indices, minlength=Y.shape[1])
+        return linear_estimate(X, counts, n_jobs=self.n_jobs, **self._problem())
+
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
+        fit = self._train(X, Y, run, sample_weight)
+        self.weights_ = read_only(fit.weights)
+        self.objective_ = fit.objective
+        self.gap_ = fit.gap
+        self.n_iter_ = fit.iterations
+
+    def _fit_more(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        """Train the columns of Y as those of a model that is fitted already."""
+        self._fit(X, Y, run)
+
+    def add_labels(
+        self,
+        X: Any,
+        y_new: Any = None,
+        *,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Self:
+        """Learn more labels; the weights of those that are there stay as they are, bit for bit.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D), or Dataset
+            Points with the features that the model was trained on: the training points again, or
+            others. Each new label is told apart from the points here that do not have it, so there
+            should be many of them, of all kinds.
+        y_new : sparse or dense 0/1 matrix of shape (n, M), sequence of label collections, 1-d array
+            The new labels of each row, and none of the old ones. If the model was fitted on
+            label collections: such collections, many of them empty. If on a matrix: a matrix of
+            the new columns. If on one class per row: the class of each row, where rows of a class
+            that the model knows serve as negatives. A matrix with `label_names` will do for all. A
+            data set has its own.
+        label_names : sequence, optional
+            Names of the columns of a label matrix. Without it they get the next numbers, if the
+            labels of the model are numbered.
+        checkpoint, progress
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        The new weights are those that `fit` would have learned for these columns on this X; the
+        cost is that of such a `fit`, and O(weights) to join them. `classes_`, `label_counts_` and
+        all that was learned label by label grow at the end. `n_points_` becomes the number of rows
+        of X where that is larger, since propensities want no label to have more points than there
+        are. If anything fails, or is interrupted, the model is as it was.
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC
+        >>> X = [[1, 0, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]]
+        >>> tagger = DiSMEC().fit(X, [["sea"], ["snow"], ["sea"], ["snow"]])
+        >>> tagger.add_labels(X, [["sun"], [], [], ["sun"]]).classes_.tolist()
+        ['sea', 'snow', 'sun']
+        >>> tagger.predict([[1, 0, 1]])
+        [('sea', 'sun')]
+        """
+        check_is_fitted(self)
+        self.check_parameters()
+        if isinstance(X, LabelledPoints):
+            X, y_new = X.X, X.encoded
+        rows = self._checked(X, reset=False)
+        Y, names = encode_new_labels(y_new, label_names, known=self.classes_, kind=self.label_kind_)
+        if Y.shape[0] != rows.shape[0]:
+            raise InputError(
+                f"X has {rows.shape[0]} rows, y_new has {Y.shape[0]}; give both for the same "
+                "points."
+            )
+        folder = None if checkpoint is None else Path(checkpoint)
+        more = copy.copy(self)
+        with progress_bar(progress) as bar, config_context(assume_finite=True):
+            more._fit_more(rows, Y, Run(bar, folder, names.tolist()))
+        more.label_counts_ = np.bincount(Y.indices, minlength=len(names))
+        weights = sp.hstack([self.weights_, more.weights_], format="csr")
+        learned = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)])
+            for name in self._learned_per_label()
+        }
+        self._replace(
+            **learned,
+            weights_=read_only(sp.csr_array(weights)),
+            classes_=joined_names(self.classes_, names),
+            n_points_=max(int(self.n_points_), int(rows.shape[0])),
+        )
+        return self
+
+    def drop_labels(self, names: Any) -> Self:
+        """Forget labels; the others, and `n_points_`, stay as they are. O(weights).
+
+        Parameters
+        ----------
+        names : sequence
+            Names from `classes_`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC
+        >>> tagger = DiSMEC().fit([[1, 0], [0, 1]], [["sea", "sun"], ["snow"]])
+        >>> tagger.drop_labels(["sun"]).classes_.tolist()
+        ['sea', 'snow']
+        """
+        check_is_fitted(self)
+        kept = columns_without(names, self.classes_)
+        learned = {name: getattr(self, name)[kept] for name in self._learned_per_label()}
+        self._replace(
+            **learned,
+            weights_=read_only(sp.csr_array(self.weights_[:, kept])),
+            classes_=self.classes_[kept],
+        )
+        return self
+
+    def _learned_per_label(self) -> list[str]:
+        return [name for name in self.per_label if hasattr(self, name)]
+
+    def _replace(self, **learned: Any) -> None:
+        """Set all at once: no interrupt comes between two of them."""
+        self.__dict__.update(learned)
+
+
+class RidgeProblem(Classifier):
+    """The problem ½‖w‖² + C Σ loss, small weights dropped.
+
+    Subclasses name the loss and store `C`, `prune`, `tol` and `max_iter`.
+    """
+
+    loss: ClassVar[str]
+
+    C: float
+    prune: float
+    tol: float
+    max_iter: int
+
+    def _check_parameters(self) -> None:
+        check_positive(C=self.C, tol=self.tol)
+        check_not_negative(prune=self.prune)
+        check_count(max_iter=self.max_iter)
+        super()._check_parameters()
+
+    def _problem(self) -> dict[str, Any]:
+        return {
+            "loss": self.loss, "strength": 1.0 / self.C, "tol": self.tol,
+            "max_iter": self.max_iter, "prune": self.prune,
+        }  # fmt: skip
+
+    def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
+        fit = super()._train(X, Y, run, sample_weight)  # type: ignore[misc]
+        return replace(fit, objective=fit.objective * self.C)
+
+
+def read_only(weights: sp.csr_array) -> sp.csr_array:
+    """The same matrix, which then refuses to be altered: an index of it is kept."""
+    for part in (weights.data, weights.indices, weights.indptr):
+        part.flags.writeable = False
+    return weights

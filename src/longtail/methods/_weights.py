@@ -1,0 +1,134 @@
+"""Weights of rows and of labels in training: `sample_weight` and `class_weight`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from longtail.errors import ParameterError
+from longtail.parameters import is_number
+from longtail.runtime.run import Progress, Run
+from longtail.solvers.linear.class_weights import ClassWeights
+
+if TYPE_CHECKING:
+    from longtail.base import ExtremeClassifier as Classifier
+else:
+    Classifier = object
+
+ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
+
+
+class WeightedFit(Classifier):
+    """What a classifier gains whose problems take weights of the points.
+
+    It stores `class_weight`, and its `_fit` takes `sample_weight`, an array (n,) or None.
+
+    `class_weight` says how much the points with a label count in the problem of that label against
+    those without it. None: alike. A mapping from names to numbers: a point with such a label counts
+    so much in its problem, as in liblinear; the points without it, and labels that are not in the
+    mapping, count one; names that are no labels are passed over. "balanced": of n points, the p
+    with the label count n / (2·p) each and the others n / (2·(n - p)), as scikit-learn has it for
+    two classes; with `sample_weight`, n and p are sums of weights.
+    """
+
+    class_weight: ClassWeight
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        label_names: Any = None,
+        checkpoint: str | Path | None = None,
+        progress: bool | Progress | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X, y, label_names, checkpoint, progress
+            As in `ExtremeClassifier.fit`.
+        sample_weight : array of shape (n,), optional
+            How much each row counts: a row of weight 2 as if it were there twice, one of weight 0
+            as if it were not there. `label_counts_` and `n_points_` stay numbers of rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
+    def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
+        """Weights of the points in each problem, as `fit_linear` takes them."""
+        if self.class_weight is None:
+            return {"sample_weight": sample_weight}
+        return {"sample_weight": class_weights(self.class_weight, Y, run.names, sample_weight)}
+
+
+def check_class_weight(value: Any) -> None:
+    """Refuse what is no `class_weight`; see `WeightedFit`.
+
+    Examples
+    --------
+    >>> check_class_weight({"rare": 5.0})
+    >>> check_class_weight(5.0)
+    Traceback (most recent call last):
+        ...
+    longtail.errors.ParameterError: class_weight must be None, 'balanced', or a mapping from names
+    of labels to positive numbers, not 5.0.
+    """
+    if value is None or (isinstance(value, str) and value == "balanced"):
+        return
+    if not isinstance(value, Mapping) or not all(
+        is_number(weight) and 0 < weight < np.inf for weight in value.values()
+    ):
+        raise ParameterError(
+            "class_weight must be None, 'balanced', or a mapping from names of labels to positive "
+            f"numbers, not {value!r:.60}."
+        )
+
+
+def class_weights(
+    wanted: Literal["balanced"] | Mapping[Any, float],
+    Y: sp.csr_array,
+    names: Any,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> ClassWeights:
+    """What the points with and without each label weigh in its problem.
+
+    Parameters
+    ----------
+    wanted : "balanced" or mapping
+        See `WeightedFit`.
+    Y : csr_array of shape (n, L)
+    names : sequence of length L
+        Of the columns of Y.
+    sample_weight : array of shape (n,), optional
+
+    Examples
+    --------
+    >>> weights = class_weights("balanced", sp.csr_array([[1.0], [0.0], [0.0], [0.0]]), ["rare"])
+    >>> weights[:, 0].round(2).tolist()
+    [2.0, 0.67, 0.67, 0.67]
+    """
+    n, n_labels = Y.shape
+    without, having = np.ones(n_labels), np.ones(n_labels)
+    if wanted == "balanced":
+        points = np.ones(n) if sample_weight is None else sample_weight
+        total, on = float(points.sum()), Y.T @ points
+        with np.errstate(divide="ignore"):
+            having = np.where(on > 0, total / (2.0 * on), 1.0)
+            without = np.where(on < total, total / (2.0 * (total - on)), 1.0)
+    else:
+        having = np.array([wanted.get(name, 1.0) for name in names], dtype=np.float64)
+    return ClassWeights(sp.csc_array(Y), having, without, sample_weight)
