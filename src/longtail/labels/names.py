@@ -56,9 +56,13 @@ def names_to_matrix(
             ) from None
         indptr.append(len(columns))
     names = list(known)
-    if any(map(is_missing, names)):
-        raise InputError("Input y contains NaN as a label; leave it out or give it a name.")
     ids = np.asarray(columns, dtype=np.int32)
+    if any(map(is_missing, names)):
+        first = int(np.argmax(np.isin(ids, np.flatnonzero([is_missing(name) for name in names]))))
+        row = int(np.searchsorted(indptr, first, side="right")) - 1
+        raise InputError(
+            f"Input y contains NaN as a label of row {row}; leave it out or give it a name."
+        )
     if classes is None:
         try:
             order = sorted(range(len(names)), key=names.__getitem__)

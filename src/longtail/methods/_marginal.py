@@ -7,7 +7,7 @@ top-k lists, probabilities and threads are done here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,8 @@ class MarginalClassifier(ProbabilityClassifier):
     a point has fewer; B is `n_sets`, or less if no point has more. It gets `predict_sets` by that.
     """
 
+    scores_all_labels: ClassVar[bool] = True
+
     n_jobs: int | None
     _likely_sets: Callable[[sp.csr_array, int], tuple[NDArray[Any], NDArray[np.float64]]]
 
@@ -73,6 +75,11 @@ class MarginalClassifier(ProbabilityClassifier):
             return from_ranked(labels, scores, len(self.classes_))
 
         return self._stacked(X, best)
+
+    def _all_scores(self, X: sp.csr_array) -> NDArray[np.float64]:
+        scores = np.concatenate(self._in_blocks(self._scores_of, X))
+        scores[:, self.label_counts_ == 0] = -np.inf
+        return scores
 
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0

@@ -53,6 +53,7 @@ class BitClassifier(ExtremeClassifier):
     n_jobs: int | None
 
     paper: ClassVar[str] = "Cissé et al. 2013"
+    scores_all_labels: ClassVar[bool] = True
 
     code_: sp.csr_array
     hubs_: NDArray[np.int64]

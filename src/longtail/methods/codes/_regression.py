@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -72,6 +72,8 @@ class RegressionCode(ExtremeClassifier):
     `_decoded`, and say in `_reading` which function of the regressions a label's score is. They
     store `code_size`, `strength`, `tol`, `max_iter`, `random_state` and `n_jobs`.
     """
+
+    scores_all_labels: ClassVar[bool] = True
 
     code_size: int | float | None
     strength: float

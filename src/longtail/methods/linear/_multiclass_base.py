@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ SWEEPS = 12  # over X that a problem takes, usually
 
 class LiblinearClassifier(ExtremeClassifier):
     """Base of the three; subclasses say in `_fit` which problems there are."""
+
+    scores_all_labels: ClassVar[bool] = True
 
     C: float
     tol: float

@@ -141,6 +141,7 @@ class MLKNN(LazyClassifier):
 
     method: ClassVar[str] = "ml-knn"
     paper: ClassVar[str] = "Zhang & Zhou 2007"
+    scores_all_labels: ClassVar[bool] = True
 
     prior_: NDArray[np.float64]
     odds_: NDArray[np.float64]
