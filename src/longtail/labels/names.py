@@ -59,9 +59,9 @@ def names_to_matrix(
     ids = np.asarray(columns, dtype=np.int32)
     if any(map(is_missing, names)):
         first = int(np.argmax(np.isin(ids, np.flatnonzero([is_missing(name) for name in names]))))
-        row = int(np.searchsorted(indptr, first, side="right")) - 1
+        number = int(np.searchsorted(indptr, first, side="right")) - 1
         raise InputError(
-            f"Input y contains NaN as a label of row {row}; leave it out or give it a name."
+            f"Input y contains NaN as a label of row {number}; leave it out or give it a name."
         )
     if classes is None:
         try:

@@ -36,6 +36,49 @@ def check_topk(estimator: ExtremeClassifier) -> None:
             model.predict_topk(X, odd)  # type: ignore[arg-type]
 
 
+def check_forms_of_answers(estimator: ExtremeClassifier) -> None:
+    """Label sets are the same as names and as a matrix, the best labels as names and as CSR."""
+    X, Y = small_problem(estimator)
+    one = np.array(NAMES)[Y.argmax(axis=1)]
+    for form in (names_of(Y), one):
+        model = clone(estimator).fit(X, form)
+        matrix, names = model.predict_matrix(X), model.classes_
+        require(isinstance(matrix, sp.csr_array), f"predict_matrix gives a {type(matrix)}.")
+        same(matrix.shape, (60, 6), "the shape of predict_matrix")
+        require(bool((matrix.data == 1).all()), "predict_matrix stores something other than ones.")
+        sets = [tuple(names[row.indices].tolist()) for row in matrix]
+        found = list(model.predict(X))
+        same([set(row) if form is not one else {row} for row in found], list(map(set, sets)),
+             "what predict gives beside predict_matrix")  # fmt: skip
+    listed, scores = model.top_labels(X, 8)
+    columns, wanted = ranked(model.predict_topk(X, 6), 8)
+    same(listed.tolist(), [[None if at < 0 else str(names[at]) for at in row] for row in columns],
+         "the names of top_labels")  # fmt: skip
+    require(np.array_equal(scores, wanted, equal_nan=True), "top_labels has other scores.")
+
+
+def check_decision_function(estimator: ExtremeClassifier) -> None:
+    """`decision_function`, where there is one, has the scores of `predict_topk` for all labels."""
+    same(hasattr(estimator, "decision_function"), estimator.scores_all_labels, "scores_all_labels")
+    if not estimator.scores_all_labels:
+        return
+    X, Y = small_problem(estimator)
+    model = clone(estimator).fit(X, np.column_stack([Y, np.zeros(60, int)]))
+    found, top = model.decision_function(X), model.predict_topk(X, 7).tocoo()
+    wanted = np.full((60, 7), -np.inf)
+    wanted[top.row, top.col] = top.data
+    require(bool(np.isfinite(wanted[:, :6]).all()), "predict_topk does not score every label.")
+    require(np.array_equal(found, wanted), "decision_function has other scores than predict_topk.")
+    two = clone(estimator).fit(X, Y[:, 0])
+    scores = two.predict_topk(X, 2).toarray()
+    require(
+        np.allclose(two.decision_function(X), scores[:, 1] - scores[:, 0]),
+        "for two classes decision_function is not by how much the second scores higher.",
+    )
+    with refused(InputError, "more memory than there may be", naming="memory_limit"):
+        model.decision_function(X, memory_limit=1e-6)
+
+
 def check_a_point_alone(estimator: ExtremeClassifier) -> None:
     """A point gets the same answer alone, among others and in another order."""
     X, Y = small_problem(estimator)

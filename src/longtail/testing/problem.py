@@ -31,7 +31,7 @@ def small_problem(estimator: ExtremeClassifier) -> tuple[NDArray[Any], NDArray[A
     Y = (rng.random((60, 6)) < 0.3).astype(int)
     Y[:6] = np.eye(6, dtype=int)
     X = np.hstack([Y + 0.1 * rng.random((60, 6)), rng.random((60, 4))])
-    return (X.round() if estimator.features == "counts" else X), Y
+    return (X.round() if estimator.feature_kind == "counts" else X), Y
 
 
 def names_of(Y: NDArray[Any]) -> list[tuple[str, ...]]:

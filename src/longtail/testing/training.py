@@ -41,15 +41,32 @@ def check_constructor_only_stores(estimator: ExtremeClassifier) -> None:
 
 
 def check_methods_are_called_alike(estimator: ExtremeClassifier) -> None:
-    """The public methods have the parameters that they have in every classifier."""
-    for name in ("fit", "estimate", "predict", "predict_topk", "explain", "score", "save"):
+    """The public methods have the parameters that they have in every classifier.
+
+    `fit` may take `sample_weight` besides.
+    """
+    for name in (
+        "fit",
+        "estimate",
+        "predict",
+        "predict_matrix",
+        "predict_topk",
+        "top_labels",
+        "explain",
+        "score",
+        "save",
+    ):
         there, here = (_shape(cls, name) for cls in (ExtremeClassifier, type(estimator)))
         require(here == there, f"{name} takes {here} instead of {there}.")
 
 
 def _shape(cls: type[Any], name: str) -> list[tuple[Any, ...]]:
     parameters = inspect.signature(getattr(cls, name)).parameters.values()
-    return [(given.name, given.kind.description, given.default) for given in parameters]
+    return [
+        (given.name, given.kind.description, given.default)
+        for given in parameters
+        if (name, given.name) != ("fit", "sample_weight")
+    ]
 
 
 def check_fit_returns_self(estimator: ExtremeClassifier) -> None:
