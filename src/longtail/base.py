@@ -33,7 +33,7 @@ from longtail.labels import (
     inverse_propensities,
     listed,
 )
-from longtail.parameters import check_count, check_jobs
+from longtail.parameters import check, check_count
 from longtail.runtime.estimates import Estimate, matrix_bytes, unknown
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Progress, Run, progress_bar
@@ -78,9 +78,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     # ---- what a method supplies -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Raise `ParameterError` for values that make no sense; before any work, and on loading.
+        """Raise `ParameterError` for values that do not fit each other; before any work.
 
-        It must not matter what this machine has. `n_jobs`, where there is one, is checked already.
+        Each value by itself was checked already, by what the constructor declares; see
+        `longtail.parameters`. It must not matter what this machine has, since loading asks as well.
         """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -128,7 +129,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def check_parameters(self) -> None:
         """Refuse, with `ParameterError`, parameters that make no sense; `fit` begins with it."""
-        check_jobs(getattr(self, "n_jobs", None))
+        check(self)
         self._check_parameters()
 
     def fit(

@@ -16,7 +16,6 @@ from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError, ModelError
 from longtail.labels import TailRanking, columns_without
 from longtail.methods._new_labels import encode_new_labels, joined_names
-from longtail.parameters import check_count, check_not_negative, check_positive
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.search import LinearIndex, index_for
@@ -223,11 +222,6 @@ class RidgeOneVsRest(LinearOneVsRest):
     prune: float
     tol: float
     max_iter: int
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_count(max_iter=self.max_iter)
 
     def _solved(self) -> dict[str, Any]:
         return {"loss": self.loss, "prune": self.prune, "strength": 1.0 / float(self.C)}

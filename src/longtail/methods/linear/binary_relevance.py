@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from longtail.methods._linear import RidgeOneVsRest
 from longtail.methods._probabilities import ProbabilityClassifier
+from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, NotNegative, RelativeGap
 
 
 class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
@@ -17,20 +18,6 @@ class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
 
     For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
     with a constant feature for the bias.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss
-        gives every feature some weight for every label: unpruned, the model has D·L weights.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps a label.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -64,11 +51,16 @@ class BinaryRelevance(ProbabilityClassifier, RidgeOneVsRest):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        prune: Annotated[
+            NotNegative,
+            "Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic "
+            "loss gives every feature some weight for every label: unpruned, the model has D·L "
+            "weights.",
+        ] = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.prune = prune

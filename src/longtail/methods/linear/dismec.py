@@ -6,9 +6,10 @@ WSDM 2017.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from longtail.methods._linear import RidgeOneVsRest
+from longtail.parameters import Count, ErrorWeight, Jobs, Prune, RelativeGap
 
 
 class DiSMEC(RidgeOneVsRest):
@@ -17,19 +18,6 @@ class DiSMEC(RidgeOneVsRest):
     For each label, ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised to a proven relative gap, with
     a constant feature for the bias; then weights below `prune` in magnitude are dropped. Use
     features of unit length.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps, for labels that need them.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -61,11 +49,11 @@ class DiSMEC(RidgeOneVsRest):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: Annotated[Count, "Limit on Newton steps, for labels that need them."] = 100,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.prune = prune
