@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import griffe
 import pytest
 
 import longtail
@@ -116,6 +117,12 @@ def test_shared_parameters_have_one_type():
             kinds[name].add(parameter.hint)
     for name in ("n_jobs", "random_state", "tol", "max_iter", "max_rounds", "validation", "folds"):
         assert len(kinds[name]) == 1, (name, kinds[name])
+
+
+def test_the_reference_page_shows_them():
+    extensions = griffe.load_extensions(ROOT / "docs" / "_docstrings.py")
+    module = griffe.load("longtail.methods.linear.dismec", extensions=extensions)
+    assert "\nParameters\n" in module["DiSMEC"].docstring.value
 
 
 @pytest.mark.parametrize("word", SYNONYMS)

@@ -34,7 +34,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def described(method: Method) -> dict[str, Any]:
-    """Name, class, summary, paper and parameters of a method; only another package's is imported.
+    """Name, class, summary, paper and parameters of a method; what the file lacks is imported.
 
     Examples
     --------
@@ -42,17 +42,22 @@ def described(method: Method) -> dict[str, Any]:
     >>> described(find_method("dismec"))["class"]
     'longtail.methods.linear.DiSMEC'
     """
-    return dict(catalogue()[method.name]) if method.name in OURS else _described(method)
+    known = catalogue().get(method.name, {})
+    return dict(known) if known.get("class") == _class(method) else _described(method)
 
 
 def _described(method: Method) -> dict[str, Any]:
     return {
         "method": method.name,
-        "class": method.home.replace(":", "."),
+        "class": _class(method),
         "summary": method.summary,
         "paper": method.paper,
         "parameters": _parameters(method.estimator),
     }
+
+
+def _class(method: Method) -> str:
+    return method.home.replace(":", ".")
 
 
 def _parameters(owner: type) -> list[dict[str, Any]]:
