@@ -114,7 +114,7 @@ class CompressedSensing(RegressionCode):
         ] = "omp",
         set_size: Annotated[
             Count | None,
-            "Size of the label sets; by default that from 1 to 30 which has the lowest Hamming "
+            "Size of the label sets. None: chosen, the size from 1 to 30 that has the lowest Hamming "
             "loss on held-out rows. Of these labels only those with a positive coefficient are "
             "predicted.",
         ] = None,

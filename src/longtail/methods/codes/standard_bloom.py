@@ -95,7 +95,7 @@ class StandardBloom(BitClassifier):
         ] = None,
         n_hashes: Annotated[
             Count | None,
-            "Bits per label, K; by default the number from 1 to 10 that has the lowest Hamming "
+            "Bits per label, K. None: chosen, the number from 1 to 10 that has the lowest Hamming "
             "loss on held-out rows.",
         ] = None,
         validation: Annotated[Share, "Share of the rows held out to choose `n_hashes`."] = 1 / 3,

@@ -67,7 +67,7 @@ class KNN(LazyClassifier):
         *,
         n_neighbors: Annotated[
             Count | None,
-            "How many training points vote. None: 1, 5, 10 or 20, whichever has the best "
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the best "
             "example-F1 in 5-fold cross-validation, which takes one search of the training "
             "points.",
         ] = None,

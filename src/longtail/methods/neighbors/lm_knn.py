@@ -122,7 +122,7 @@ class LMKNN(VotingClassifier):
         *,
         n_neighbors: Annotated[
             Count | None,
-            "How many training points vote. None: 1, 5, 10 or 20, whichever has the best "
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the best "
             "example-F1 on held-out folds, without which regressions and metric are learned anew.",
         ] = None,
         threshold: Annotated[

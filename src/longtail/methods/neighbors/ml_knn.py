@@ -137,7 +137,7 @@ class MLKNN(LazyClassifier):
         *,
         n_neighbors: Annotated[
             Count | None,
-            "How many training points vote. None: 1, 5, 10 or 20, whichever has the best "
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the best "
             "example-F1 in 5-fold cross-validation, for which the counts are made anew without "
             "each fold.",
         ] = None,

@@ -134,9 +134,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         *,
         C: Annotated[
             Positive | None,
-            "Weight of the pairs' losses against the penalty ½‖w‖². None: the one of 0.001, 0.01, "
-            "..., 1000 with the highest share of held-out documents whose class scores highest "
-            "(of some 10,000 at most); of equal ones the smallest.",
+            "Weight of the pairs' losses against the penalty ½‖w‖². None: chosen, the one of 0.001, "
+            "0.01, ..., 1000 with the highest share of held-out documents whose class scores "
+            "highest (of some 10,000 at most); of equal ones the smallest.",
         ] = None,
         folds: Annotated[CountFromTwo, "Folds of documents for that choice."] = 3,
         pairs: Annotated[

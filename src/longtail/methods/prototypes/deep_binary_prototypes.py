@@ -213,12 +213,13 @@ class DeepBinaryPrototypes(VotingClassifier):
         ] = 1e-3,
         n_neighbors: Annotated[
             Count | None,
-            "Prototypes that vote. None: the best of 1, 5, 10 and 20 on the held-out points.",
+            "Prototypes that vote. None: chosen, the best of 1, 5, 10 and 20 on the held-out "
+            "points.",
         ] = None,
         threshold: Annotated[
             UpToOne | None,
-            "The mean vote from which on a label is predicted. None: the best of 0.05, 0.1, ..., "
-            "1 on the held-out points.",
+            "The mean vote from which on a label is predicted. None: chosen, the best of 0.05, "
+            "0.1, ..., 1 on the held-out points.",
         ] = 0.5,
         validation: Annotated[
             ShareOrZero,
