@@ -11,7 +11,7 @@ OLDEST := .venv-oldest
 WHEEL := .venv-wheel
 PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tail choosing-strength)
 
-.PHONY: demo test coverage test-oldest test-wheel lint docs pages wheel clean browser \
+.PHONY: demo test coverage test-oldest test-wheel lint signatures docs pages wheel clean browser \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
 	bench-kept-weights bench-same-models
@@ -41,6 +41,10 @@ browser:
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 	chromium chromium-driver >/dev/null; } || \
 	echo "There is no chromium, and it cannot be installed here; the test that needs it is skipped."
+
+# What the classes declare, for the page with all constructors and for `longtail methods`.
+signatures: $(TEST)
+	$(BIN)/python -m longtail.methods.catalogue docs/signatures.md
 
 docs: $(TEST)
 	$(BIN)/mkdocs serve

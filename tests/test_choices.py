@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 import longtail
 from longtail.data import make_longtail
 from longtail.methods.registry import methods
-from tests.conftest import ROOT
 from tests.instances import SETTINGS
 
 CHOOSING = {
@@ -45,18 +44,14 @@ def made(name, **settings):
 
 
 def test_all_methods_that_choose_have_the_table():
-    """As the page of constructors has it: by default, or always."""
-    page = (ROOT / "docs" / "signatures.md").read_text()
-    choosing = set()
-    for name, defaults, meaning in re.findall(r"\| `(\w+)` \| (`.+`.*?) \| (.+) \|", page):
-        if "None: chosen" in meaning:
-            listed = re.findall(r"`None` in ([^;]+)", defaults)
-        elif re.search(r"values of `\w+` to try", meaning):
-            listed = re.findall(r" in ([^;]+)", defaults)
-        else:
-            continue
-        choosing |= {method for methods_ in listed for method in methods_.split(", ")}
-        assert name in {word for method in methods().values() for word in method.parameters}
+    """As the constructors declare it: by default, or always."""
+    choosing = {
+        name
+        for name, method in methods().items()
+        for known in method.parameters.values()
+        if ("None: chosen" in known.sentence and known.default is None)
+        or re.search(r" to try\b", known.sentence)
+    }
     assert choosing == set(CHOOSING)
     assert choosing == {
         name for name, method in methods().items() if hasattr(method.estimator, "choice_table")

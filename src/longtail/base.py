@@ -41,7 +41,7 @@ from longtail.labels.points import (
     shares_memory,
     training_points,
 )
-from longtail.parameters import check_count, check_jobs
+from longtail.parameters import check, check_count
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond, unknown
 from longtail.runtime.kept import kept_for
 from longtail.runtime.memory import available_memory
@@ -91,9 +91,10 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     # ---- what a method supplies -------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Raise `ParameterError` for values that make no sense; before any work, and on loading.
+        """Raise `ParameterError` for values that do not fit each other; before any work.
 
-        It must not matter what this machine has. `n_jobs`, where there is one, is checked already.
+        Each value by itself was checked already, by what the constructor declares; see
+        `longtail.parameters`. It must not matter what this machine has, since loading asks as well.
         """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -148,7 +149,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def check_parameters(self) -> None:
         """Refuse, with `ParameterError`, parameters that make no sense; `fit` begins with it."""
-        check_jobs(getattr(self, "n_jobs", None))
+        check(self)
         self._check_parameters()
 
     def fit(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from longtail.features import RowScaler, TextFeatures
 from longtail.labels import LabelledPoints, name_array
 from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
+from longtail.parameters import Must
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
@@ -111,17 +112,6 @@ def _can_add(tagger: Tagger) -> bool:
 class Tagger(StoredEstimator):
     """A classifier together with the features it needs, saved and loaded as one.
 
-    Parameters
-    ----------
-    features : transformer or None
-        What makes features of the input: `TextFeatures()`, `RowScaler()` or any other transformer
-        with `fit`, `transform` and the methods of `longtail.store.Storable`. None:
-        `TextFeatures()` for texts, `RowScaler()`, which scales rows to unit length, for matrices;
-        for a classifier that wants counts, the counts of words in texts and matrices as they are.
-        See `usual_features`.
-    classifier : ExtremeClassifier, optional
-        `DiSMEC()` by default.
-
     Attributes
     ----------
     features_, classifier_ : estimators
@@ -152,8 +142,18 @@ class Tagger(StoredEstimator):
     def __init__(
         self,
         *,
-        features: Any = None,
-        classifier: ExtremeClassifier | None = None,
+        features: Annotated[
+            Any,
+            Must("a transformer or None"),
+            "What makes features of the input: `TextFeatures()`, `RowScaler()` or any other "
+            "transformer with `fit`, `transform` and the methods of `longtail.store.Storable`. "
+            "None: `TextFeatures()` for texts, `RowScaler()`, which scales rows to unit length, "
+            "for matrices; for a classifier that wants counts, the counts of words in texts and "
+            "matrices as they are. See `usual_features`.",
+        ] = None,
+        classifier: Annotated[
+            ExtremeClassifier | None, "What is trained on the features; None: `DiSMEC()`."
+        ] = None,
     ) -> None:
         self.features = features
         self.classifier = classifier

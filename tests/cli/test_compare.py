@@ -483,7 +483,7 @@ class TestFailures:
             (["-m", "br", "--test", "DATA", "--test-size", "0.5"], ["give one"]),
             (["-m", "br", "--test", "nowhere"], ["nowhere: there is no such file; check the path"]),
             (["-m", "br", "--test", "TEXTS"], ["features, but the test part has only texts"]),
-            (["-m", "br", "--ngrams", "2"], ["--ngrams is for texts", "leave it out"]),
+            (["-m", "br", "--ngram-range", "1,2"], ["--ngram-range is for texts", "leave it out"]),
             (["-m", "br", "--norm", "l7"], ["--norm is l2"]),
             (["-m", "br", "--test-size", "7.5"], ["--test-size is a share"]),
             (["-m", "br", "--propensity-constants", "X"], ["No propensity constants"]),

@@ -11,7 +11,6 @@ import pytest
 
 import longtail
 from longtail.cli import app
-from longtail.cli._docstrings import parameter_docs
 from longtail.data import load
 from longtail.labels import algebraic_connectivity, tail_statistics
 from longtail.methods.registry import methods
@@ -42,9 +41,10 @@ def test_exit_codes_are_documented(call):
     assert "130 interrupted" in out
 
 
-def test_version_and_help_import_nothing_heavy():
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["methods", "proxml"]])
+def test_version_and_help_import_nothing_heavy(words):
     code = (
-        "import sys\nsys.argv = ['longtail', '--help']\nfrom longtail.cli import main\n"
+        f"import sys\nsys.argv = ['longtail', *{words}]\nfrom longtail.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'polars', 'matplotlib', 'joblib', 'igraph',"
         " 'safetensors', 'threadpoolctl', 'torch', 'lightgbm', 'faiss', 'pandas'}\n"
@@ -82,31 +82,6 @@ def test_parameters_come_from_the_estimator(call, name):
         assert parameter["type"], parameter
     out = call("methods", name).out
     assert all(f"--set {parameter}=" in out for parameter in signature.parameters)
-
-
-def test_docstrings_of_several_parameters():
-    class Documented:
-        """One.
-
-        Parameters
-        ----------
-        a, b : int
-            Two
-            lines.
-        c
-            No type.
-
-        Notes
-        -----
-        d : not a parameter
-        """
-
-    docs = parameter_docs(Documented)
-    assert list(docs) == ["a", "b", "c"]
-    assert docs["a"] == docs["b"]
-    assert (docs["a"].kind, docs["a"].about) == ("int", "Two lines.")
-    assert docs["c"].about == "No type."
-    assert parameter_docs(test_commands) == {}
 
 
 class TestInspect:

@@ -268,9 +268,9 @@ def test_held_out_points(call, files, tmp_path):
 def test_feature_options(call, files, tmp_path):
     (tmp_path / "stop").write_text("word1 word2\nword3\n")
     outcome = call(
-        "train", files / "train.jsonl", "--to", tmp_path / "m", "-q", "--ngrams", 2, "--min-df", 2,
-        "--max-df", 0.5, "--max-features", 300, "--stop-words", tmp_path / "stop", "--no-idf",
-        "--norm", "l1", "--damping", "log", "--analyzer", "word",
+        "train", files / "train.jsonl", "--to", tmp_path / "m", "-q", "--ngram-range", "1,2",
+        "--min-df", 2, "--max-df", 0.5, "--max-features", 300, "--stop-words", tmp_path / "stop",
+        "--no-idf", "--norm", "l1", "--damping", "log", "--analyzer", "word",
     )  # fmt: skip
     assert (outcome.code, outcome.err) == (0, "")
     found = longtail.load(tmp_path / "m").features_.get_params()

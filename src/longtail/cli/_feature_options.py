@@ -1,71 +1,50 @@
-"""The options that say how features are made, spelt once for the commands that have them."""
+"""The options that say how features are made, as `TextFeatures` and `RowScaler` declare them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from longtail.methods.catalogue import catalogue
+
 FEATURES = "Features"
 
-Analyzer = Annotated[
-    str | None,
-    typer.Option(help="Texts as word, char or char_wb.", metavar="NAME", rich_help_panel=FEATURES),
-]
-Ngrams = Annotated[
-    str | None,
-    typer.Option(
-        help="Longest run of words, such as 2; or 2-3.", metavar="N", rich_help_panel=FEATURES
-    ),
-]
-MinDf = Annotated[
-    str | None,
-    typer.Option(
-        help="Leave out words of fewer texts: a number, or a share such as 0.01.",
-        metavar="X",
+
+def _option(name: str, *names: str, remark: str = "", metavar: str | None = None) -> Any:
+    """The option of the parameter of that name, with the first sentence about it."""
+    about = {one["name"]: one["about"] for one in catalogue()["TextFeatures"]["parameters"]}[name]
+    return typer.Option(
+        *names,
+        help=f"{about.partition('. ')[0].rstrip('.')}. {remark}".strip(),
+        metavar=metavar,
+        show_default=False,
         rich_help_panel=FEATURES,
-    ),
+    )
+
+
+Analyzer = Annotated[
+    str | None, _option("analyzer", remark="word, char or char_wb.", metavar="NAME")
 ]
-MaxDf = Annotated[
+NgramRange = Annotated[
     str | None,
-    typer.Option(help="Leave out words of more texts.", metavar="X", rich_help_panel=FEATURES),
+    _option("ngram_range", remark="1,2 means single words and pairs.", metavar="N,N"),
 ]
-MaxFeatures = Annotated[
-    int | None,
-    typer.Option(
-        help="Keep so many words, the most frequent.", metavar="N", rich_help_panel=FEATURES
-    ),
-]
+MinDf = Annotated[str | None, _option("min_df", metavar="X")]
+MaxDf = Annotated[str | None, _option("max_df", metavar="X")]
+MaxFeatures = Annotated[str | None, _option("max_features", metavar="N")]
 StopWords = Annotated[
     str | None,
-    typer.Option(
-        help="Words to leave out: english, or a file with words.",
-        metavar="WORDS",
-        rich_help_panel=FEATURES,
-    ),
+    _option("stop_words", remark="english, or a file with words.", metavar="WORDS"),
 ]
 RowNorm = Annotated[
     str | None,
-    typer.Option(
-        help="What becomes 1 in every row: l2 (the default, but for counts), l1, max or none.",
-        metavar="NORM",
-        rich_help_panel=FEATURES,
-    ),
+    _option("norm", remark="l2 (the default, but for counts), l1, max or none.", metavar="NORM"),
 ]
 ValueDamping = Annotated[
-    str | None,
-    typer.Option(
-        help="Damp the values: sqrt, log or none (as by default).",
-        metavar="NAME",
-        rich_help_panel=FEATURES,
-    ),
+    str | None, _option("damping", remark="sqrt, log or none (the default).", metavar="NAME")
 ]
 Idf = Annotated[
     bool | None,
-    typer.Option(
-        "--idf/--no-idf",
-        help="Weigh columns by rarity; by default for texts only, and not for counts.",
-        show_default=False,
-        rich_help_panel=FEATURES,
-    ),
+    _option("idf", "--idf/--no-idf", remark="By default for texts only, and not for counts."),
 ]

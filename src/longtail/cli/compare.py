@@ -15,7 +15,7 @@ from longtail.cli._feature_options import (
     MaxDf,
     MaxFeatures,
     MinDf,
-    Ngrams,
+    NgramRange,
     RowNorm,
     StopWords,
     ValueDamping,
@@ -135,7 +135,7 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
     analyzer: Analyzer = None,
-    ngrams: Ngrams = None,
+    ngram_range: NgramRange = None,
     min_df: MinDf = None,
     max_df: MaxDf = None,
     max_features: MaxFeatures = None,
@@ -177,7 +177,7 @@ def compare(
     check_tail(tail)
     limits = parse_limits(methods, time_limit, memory_limit)
     options = FeatureOptions(
-        analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
+        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
     )
     options.settings()
     if constants is not None:

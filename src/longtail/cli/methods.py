@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,8 @@ from longtail.cli._options import Json
 
 if TYPE_CHECKING:
     from longtail.methods.registry import Method
+
+LISTED = ("method", "class", "summary", "paper")
 
 
 def methods(
@@ -40,15 +42,17 @@ def _list(known: dict[str, Method], as_json: bool) -> None:
     from rich.table import Table
 
     from longtail.cli._output import console, print_json, print_missing_extras
+    from longtail.methods.catalogue import described
 
+    entries = [described(method) for method in known.values()]
     if as_json:
-        print_json([_described(method) for method in known.values()])
+        print_json([{name: entry[name] for name in LISTED} for entry in entries])
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for _ in range(3):
         table.add_column(overflow="fold")
-    for method in known.values():
-        table.add_row(method.name, method.summary, method.paper)
+    for entry in entries:
+        table.add_row(entry["method"], entry["summary"], entry["paper"])
     console().print(table)
     print_missing_extras()
 
@@ -56,39 +60,20 @@ def _list(known: dict[str, Method], as_json: bool) -> None:
 def _show(method: Method, as_json: bool) -> None:
     from rich.padding import Padding
 
-    from longtail.cli._docstrings import parameter_docs
     from longtail.cli._output import console, print_json
+    from longtail.methods.catalogue import described
 
-    docs = parameter_docs(method.estimator)
-    described = _described(method)
-    described["parameters"] = [
-        {
-            "name": parameter.name,
-            "type": docs[parameter.name].kind if parameter.name in docs else "",
-            "default": parameter.default,
-            "about": docs[parameter.name].about if parameter.name in docs else "",
-        }
-        for parameter in method.parameters.values()
-    ]
+    entry = described(method)
     if as_json:
-        print_json(described)
+        print_json(entry)
         return
     screen = console()
-    screen.print(f"{method.name}: {method.summary}")
-    screen.print(f"{method.home.replace(':', '.')}; {method.paper}")
+    screen.print(f"{entry['method']}: {entry['summary']}")
+    screen.print(f"{entry['class']}; {entry['paper']}")
     screen.print()
-    for parameter in described["parameters"]:
+    for parameter in entry["parameters"]:
         screen.print(
             f"  --set {parameter['name']}={parameter['default']}", style="bold", soft_wrap=True
         )
-        about = f"{parameter['type']}. {parameter['about']}" if parameter["about"] else "(no text)"
-        screen.print(Padding(about, (0, 0, 0, 6)))
-
-
-def _described(method: Method) -> dict[str, Any]:
-    return {
-        "method": method.name,
-        "class": method.home.replace(":", "."),
-        "summary": method.summary,
-        "paper": method.paper,
-    }
+        kind = parameter["type"][:1].upper() + parameter["type"][1:]
+        screen.print(Padding(f"{kind}. {parameter['about']}", (0, 0, 0, 6)))

@@ -14,7 +14,7 @@ from longtail.cli._feature_options import (
     MaxDf,
     MaxFeatures,
     MinDf,
-    Ngrams,
+    NgramRange,
     RowNorm,
     StopWords,
     ValueDamping,
@@ -75,7 +75,7 @@ def train(
     as_json: Json = False,
     quiet: Quiet = False,
     analyzer: Analyzer = None,
-    ngrams: Ngrams = None,
+    ngram_range: NgramRange = None,
     min_df: MinDf = None,
     max_df: MaxDf = None,
     max_features: MaxFeatures = None,
@@ -125,7 +125,7 @@ def train(
         classifier.set_params(memory_limit=float("inf"))
     classifier.check_parameters()
     options = FeatureOptions(
-        analyzer, ngrams, min_df, max_df, max_features, stop_words, norm, damping, idf
+        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
     )
     options.settings()
     size = None if test_size is None else share_or_count(test_size)

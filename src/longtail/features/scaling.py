@@ -11,7 +11,7 @@ Every step is optional, keeps what is zero at zero, and costs O(nnz).
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,31 +23,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError, ParameterError
+from longtail.parameters import check
 from longtail.store import StoredEstimator
 
 Norm = Literal["l2", "l1", "max"]
 Damping = Literal["sqrt", "log"]
+SmoothIdf = Annotated[
+    bool, "Use scikit-learn's ``ln((1 + N) / (1 + df)) + 1`` for `idf`, which is never zero."
+]
 
 _NORMS = {"l1": 1, "l2": 2, "max": 0}
 
 
 class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
     """Scale the rows of a sparse feature matrix for linear classifiers.
-
-    Parameters
-    ----------
-    norm : {"l2", "l1", "max"} or None, default "l2"
-        What becomes one in every row: its Euclidean length, the sum of its absolute values, or
-        the largest of them. Rows without a non-zero value stay empty.
-    damping : {"sqrt", "log"} or None, default None
-        Applied to every value before the norm, keeping its sign: square root, or ``ln(1 + |x|)``.
-        The square root does the published benchmark sets good whose raw values span four decades.
-    idf : bool, default False
-        First multiply each column by ``ln(N / df)``: N training rows, df of them with a non-zero
-        value there. A column that every training row has becomes zero, and so does one that no
-        training row has.
-    smooth_idf : bool, default False
-        Use scikit-learn's ``ln((1 + N) / (1 + df)) + 1`` for `idf`, which is never zero.
 
     Attributes
     ----------
@@ -75,10 +64,24 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
     def __init__(
         self,
         *,
-        norm: Norm | None = "l2",
-        damping: Damping | None = None,
-        idf: bool = False,
-        smooth_idf: bool = False,
+        norm: Annotated[
+            Norm | None,
+            "What becomes one in every row: its Euclidean length, the sum of its absolute values, "
+            "or the largest of them. Rows without a non-zero value stay empty.",
+        ] = "l2",
+        damping: Annotated[
+            Damping | None,
+            "Applied to every value before the norm, keeping its sign: square root, or "
+            "``ln(1 + |x|)``. The square root helps on the published benchmark sets whose raw "
+            "values span four decades.",
+        ] = None,
+        idf: Annotated[
+            bool,
+            "First multiply each column by ``ln(N / df)``: N training rows, df of them with a "
+            "non-zero value there. A column that every training row has becomes zero, and so does "
+            "one that no training row has.",
+        ] = False,
+        smooth_idf: SmoothIdf = False,
     ) -> None:
         self.norm = norm
         self.damping = damping
@@ -95,7 +98,7 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
         y : ignored
             For pipelines.
         """
-        check_scaling(self.norm, self.damping)
+        check(self)
         X = self._checked(X, reset=True)
         if self.idf:
             present = X.indices[X.data != 0]
@@ -159,14 +162,6 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
         check_scaling_state(self, width)
 
 
-def check_scaling(norm: Any, damping: Any) -> None:
-    """Refuse unknown names of norms and dampings."""
-    if norm not in (*get_args(Norm), None):
-        raise ParameterError(f"norm must be 'l2', 'l1', 'max' or None, not {norm!r}.")
-    if damping not in (*get_args(Damping), None):
-        raise ParameterError(f"damping must be 'sqrt', 'log' or None, not {damping!r}.")
-
-
 def inverse_frequency(df: NDArray[Any], n: int, *, smooth: bool) -> NDArray[np.float64]:
     """The idf of columns that `df` of `n` rows have.
 
@@ -184,7 +179,7 @@ def inverse_frequency(df: NDArray[Any], n: int, *, smooth: bool) -> NDArray[np.f
 def check_scaling_state(transformer: Any, width: int) -> None:
     """Refuse, with `ModelError`, a scaling out of a file that cannot be applied to its columns."""
     try:
-        check_scaling(transformer.norm, transformer.damping)
+        check(transformer)
     except ParameterError as error:
         raise damaged(str(error).rstrip(".")) from None
     idf = getattr(transformer, "idf_", None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,12 +23,13 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features.scaling import (
     Damping,
     Norm,
-    check_scaling,
+    SmoothIdf,
     check_scaling_state,
     damaged,
     inverse_frequency,
     scale,
 )
+from longtail.parameters import Count, Must, check, is_count
 from longtail.store import StoredEstimator
 
 WORD_PATTERN = r"(?u)\b\w\w+\b"
@@ -42,41 +43,42 @@ ANALYZERS = ("word", "char", "char_wb")
 """What texts may be taken apart into, by name."""
 
 
+def _pair(value: Any) -> tuple[int, int]:
+    try:
+        shortest, longest = value
+        if isinstance(shortest, int | np.integer) and isinstance(longest, int | np.integer):
+            return int(shortest), int(longest)
+    except (TypeError, ValueError):
+        pass
+    return 0, 0
+
+
+def _are_stop_words(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "english"
+    return isinstance(value, Collection) and all(isinstance(word, str) for word in value)
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return re.compile(value).groups <= 1
+    except (TypeError, re.error):
+        return False
+
+
+def _is_number_of_texts(value: Any) -> bool:
+    share = isinstance(value, float | np.floating) and bool(0 <= value <= 1)
+    return share or is_count(value)
+
+
+TEXTS = Must(
+    "a number of texts (a positive integer) or a share of them (a float from 0.0 to 1.0)",
+    _is_number_of_texts,
+)
+
+
 class TextFeatures(TransformerMixin, StoredEstimator):
     """Sparse tf-idf features of texts, one row of unit length a text.
-
-    Parameters
-    ----------
-    analyzer : {"word", "char", "char_wb"} or callable, default "word"
-        Whether features are words, or characters (within words: "char_wb"). A callable gets a text
-        and returns its tokens; it cannot be stored in a model.
-    ngram_range : (int, int), default (1, 1)
-        Shortest and longest run of words (or characters) that makes a feature.
-    lowercase : bool, default True
-        Whether upper and lower case count as the same.
-    strip_accents : {"ascii", "unicode"} or None, default None
-        Whether and how to drop accents.
-    stop_words : "english", collection of str or None, default None
-        Words to leave out, for the analyzer "word".
-    token_pattern : str, default `WORD_PATTERN`
-        Regular expression of a word, for the analyzer "word". `CODE_PATTERN` keeps dotted names.
-    min_df : int or float, default 1
-        Leave out words that fewer texts have: a number of texts, or their share.
-    max_df : int or float, default 1.0
-        Leave out words that more texts have.
-    max_features : int or None, default None
-        Keep only so many words, the most frequent ones.
-    sublinear_tf : bool, default True
-        ``1 + ln(count)`` in place of the count of a word in a text.
-    idf : bool, default True
-        Multiply by ``ln(N / df)``: N training texts, df of them with the word. A word that every
-        training text has becomes zero, so fitting on a single text leaves nothing.
-    smooth_idf : bool, default False
-        Use scikit-learn's ``ln((1 + N) / (1 + df)) + 1`` for `idf`, which is never zero.
-    damping : {"sqrt", "log"} or None, default None
-        Applied to tf times idf before the norm: square root, or ``ln(1 + x)``.
-    norm : {"l2", "l1", "max"} or None, default "l2"
-        What becomes one in every row. Texts without a known word stay empty.
 
     Attributes
     ----------
@@ -109,20 +111,72 @@ class TextFeatures(TransformerMixin, StoredEstimator):
     def __init__(
         self,
         *,
-        analyzer: Literal["word", "char", "char_wb"] | Callable[[str], Iterable[str]] = "word",
-        ngram_range: tuple[int, int] = (1, 1),
-        lowercase: bool = True,
-        strip_accents: Literal["ascii", "unicode"] | None = None,
-        stop_words: Literal["english"] | Collection[str] | None = None,
-        token_pattern: str = WORD_PATTERN,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-        max_features: int | None = None,
-        sublinear_tf: bool = True,
-        idf: bool = True,
-        smooth_idf: bool = False,
-        damping: Damping | None = None,
-        norm: Norm | None = "l2",
+        analyzer: Annotated[
+            Literal["word", "char", "char_wb"] | Callable[[str], Iterable[str]],
+            Must(
+                "'word', 'char', 'char_wb' or a function",
+                lambda value: value in ANALYZERS or callable(value),
+            ),
+            'Whether features are words, or characters (within words: "char_wb"). A callable gets '
+            "a text and returns its tokens; it cannot be stored in a model.",
+        ] = "word",
+        ngram_range: Annotated[
+            tuple[int, int],
+            Must(
+                "two positive whole numbers, the smaller one first",
+                lambda value: 1 <= _pair(value)[0] <= _pair(value)[1],
+                "(1, 2) means single words and pairs",
+            ),
+            "Shortest and longest run of words (or characters) that makes a feature.",
+        ] = (1, 1),
+        lowercase: Annotated[bool, "Whether upper and lower case count as the same."] = True,
+        strip_accents: Annotated[
+            Literal["ascii", "unicode"] | None, "Whether and how to drop accents."
+        ] = None,
+        stop_words: Annotated[
+            Literal["english"] | Collection[str] | None,
+            Must("'english', a list of words or None", _are_stop_words),
+            'Words to leave out, for the analyzer "word".',
+        ] = None,
+        token_pattern: Annotated[
+            str,
+            Must(
+                "a regular expression with at most one group",
+                _is_pattern,
+                "write (?:...) for other groups",
+            ),
+            'Regular expression of a word, for the analyzer "word". `CODE_PATTERN` keeps dotted '
+            "names.",
+        ] = WORD_PATTERN,
+        min_df: Annotated[
+            int | float,
+            TEXTS,
+            "Leave out words that fewer texts have: a number of texts, or their share.",
+        ] = 1,
+        max_df: Annotated[
+            int | float,
+            TEXTS,
+            "Leave out words that more texts have: a number of texts, or their share.",
+        ] = 1.0,
+        max_features: Annotated[
+            Count | None, "Keep only so many words, the most frequent ones."
+        ] = None,
+        sublinear_tf: Annotated[
+            bool, "``1 + ln(count)`` in place of the count of a word in a text."
+        ] = True,
+        idf: Annotated[
+            bool,
+            "Multiply by ``ln(N / df)``: N training texts, df of them with the word. A word that "
+            "every training text has becomes zero, so fitting on a single text leaves nothing.",
+        ] = True,
+        smooth_idf: SmoothIdf = False,
+        damping: Annotated[
+            Damping | None,
+            "Applied to tf times idf before the norm: square root, or ``ln(1 + x)``.",
+        ] = None,
+        norm: Annotated[
+            Norm | None, "What becomes one in every row. Texts without a known word stay empty."
+        ] = "l2",
     ) -> None:
         self.analyzer = analyzer
         self.ngram_range = ngram_range
@@ -186,7 +240,7 @@ class TextFeatures(TransformerMixin, StoredEstimator):
 
     def _learn(self, texts: Iterable[str]) -> sp.csr_array:
         """Fit; the counts of the training texts."""
-        self._check_params()
+        check(self)
         texts = checked_texts(texts)
         if not texts:
             raise InputError("There is no text to learn words from; give at least one.")
@@ -218,43 +272,6 @@ class TextFeatures(TransformerMixin, StoredEstimator):
             counts = sp.csr_array((tf, counts.indices, counts.indptr), shape=counts.shape)
         return scale(counts, getattr(self, "idf_", None), self.damping, self.norm, np.float32)
 
-    def _check_params(self) -> None:
-        check_scaling(self.norm, self.damping)
-        if self.analyzer not in ANALYZERS and not callable(self.analyzer):
-            raise ParameterError(
-                f"analyzer must be 'word', 'char', 'char_wb' or a function, not {self.analyzer!r}."
-            )
-        shortest, longest = _pair(self.ngram_range)
-        if not 1 <= shortest <= longest:
-            raise ParameterError(
-                "ngram_range must be two positive integers, the smaller one first, not "
-                f"{self.ngram_range!r}."
-            )
-        if self.strip_accents not in ("ascii", "unicode", None):
-            raise ParameterError(
-                f"strip_accents must be 'ascii', 'unicode' or None, not {self.strip_accents!r}."
-            )
-        if isinstance(self.stop_words, str):
-            if self.stop_words != "english":
-                raise ParameterError(
-                    f"stop_words must be 'english', a list of words or None, not "
-                    f"{self.stop_words!r}."
-                )
-        elif self.stop_words is not None and not (
-            isinstance(self.stop_words, Collection)
-            and all(isinstance(word, str) for word in self.stop_words)
-        ):
-            raise ParameterError("stop_words must be 'english', a list of words or None.")
-        _check_pattern(self.token_pattern)
-        for name in ("min_df", "max_df"):
-            _check_df(name, getattr(self, name))
-        if self.max_features is not None and not (
-            isinstance(self.max_features, int | np.integer) and self.max_features >= 1
-        ):
-            raise ParameterError(
-                f"max_features must be a positive integer or None, not {self.max_features!r}."
-            )
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -277,10 +294,6 @@ class TextFeatures(TransformerMixin, StoredEstimator):
         return state
 
     def _check_state(self) -> None:
-        try:
-            self._check_params()
-        except ParameterError as error:
-            raise damaged(str(error).rstrip(".")) from None
         for name, least in (("vocabulary_", 1), ("stop_words_", 0)):
             words = getattr(self, name, None)
             if (
@@ -329,39 +342,6 @@ def _plain_counter(features: TextFeatures, **settings: Any) -> CountVectorizer:
         token_pattern=features.token_pattern,
         **settings,
     )
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    try:
-        shortest, longest = value
-        if isinstance(shortest, int | np.integer) and isinstance(longest, int | np.integer):
-            return int(shortest), int(longest)
-    except (TypeError, ValueError):
-        pass
-    return 0, 0
-
-
-def _check_pattern(pattern: Any) -> None:
-    try:
-        groups = re.compile(pattern).groups
-    except (TypeError, re.error) as error:
-        raise ParameterError(
-            f"token_pattern must be a regular expression: {error} in {pattern!r}."
-        ) from None
-    if groups > 1:
-        raise ParameterError(
-            f"token_pattern may have one group, but {pattern!r} has {groups}; write (?:...)."
-        )
-
-
-def _check_df(name: str, value: Any) -> None:
-    share = isinstance(value, float | np.floating) and 0.0 <= value <= 1.0
-    count = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
-    if not (share or count):
-        raise ParameterError(
-            f"{name} must be a number of texts (a positive integer) or a share of them (a float "
-            f"from 0.0 to 1.0), not {value!r}."
-        )
 
 
 def _as_input_error(error: ValueError) -> Exception:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from longtail.errors import ParameterError
-from longtail.parameters import is_count
+from longtail.parameters import Must, is_count
 
 SMALLEST = 64  # bits by default
 
 
-def check_code_size(code_size: Any) -> None:
-    """Refuse a code size that is neither None, a number of bits, nor a share of the labels."""
-    if (
-        code_size is None
-        or is_count(code_size)
-        or (isinstance(code_size, float) and 0 < code_size < 1)
-    ):
-        return
-    raise ParameterError(
-        f"code_size must be a number of bits, or a share of the labels between 0 and 1, not "
-        f"{code_size!r}."
-    )
+CodeSize = Annotated[
+    int | float | None,
+    Must(
+        "a number of bits, or a share of the labels between 0 and 1",
+        lambda value: is_count(value) or (isinstance(value, float) and 0 < value < 1),
+    ),
+]
 
 
 def bits_of(code_size: float | None, n_labels: int) -> int:

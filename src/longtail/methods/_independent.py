@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.errors import InputError
 from longtail.labels import LabelledPoints, columns_without
 from longtail.methods._new_labels import encode_new_labels, joined_names
-from longtail.parameters import check_count, check_not_negative, check_positive
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.solvers import LinearFit, fit_linear
@@ -203,12 +202,6 @@ class RidgeProblem(Classifier):
     prune: float
     tol: float
     max_iter: int
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_count(max_iter=self.max_iter)
-        super()._check_parameters()
 
     def _problem(self) -> dict[str, Any]:
         return {

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import from_ranked, ranked, stacked
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
-from longtail.parameters import check_count, check_seed, is_count, is_number
+from longtail.parameters import is_count, is_number
 from longtail.runtime.executor import in_blocks
 from longtail.search.vote_choice import VotingChoice
 from longtail.search.votes import (
@@ -62,15 +62,6 @@ class VotingClassifier(ProbabilityClassifier):
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        if self.n_neighbors is not None:
-            check_count(n_neighbors=self.n_neighbors)
-        if self.threshold is not None and not _is_threshold(self.threshold):
-            raise ParameterError(
-                f"threshold must be above 0 and at most 1, or None, not {self.threshold!r}."
-            )
-        check_seed(self.random_state)
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         def best(scores: sp.csr_array) -> sp.csr_array:

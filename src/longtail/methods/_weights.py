@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ParameterError
-from longtail.parameters import is_number
+from longtail.parameters import POSITIVE, Must
 from longtail.runtime.run import Progress, Run
 from longtail.solvers.linear.class_weights import ClassWeights
 
@@ -20,7 +19,20 @@ if TYPE_CHECKING:
 else:
     Classifier = object
 
-ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
+ClassWeight = Annotated[
+    Literal["balanced"] | Mapping[Any, float] | None,
+    Must(
+        "None, 'balanced', or a mapping from names of labels to positive numbers",
+        lambda value: (
+            value in (None, "balanced")
+            if not isinstance(value, Mapping)
+            else all(map(POSITIVE.allows, value.values()))
+        ),
+    ),
+    "How much the points with a label count in its problem against those without it: alike; so "
+    "that both sides weigh the same; or the number that the mapping has for the label, and one for "
+    "labels that it does not have.",
+]
 
 
 class WeightedFit(Classifier):
@@ -64,38 +76,11 @@ class WeightedFit(Classifier):
         """
         return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_class_weight(self.class_weight)
-
     def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
         """Weights of the points in each problem, as `fit_linear` takes them."""
         if self.class_weight is None:
             return {"sample_weight": sample_weight}
         return {"sample_weight": class_weights(self.class_weight, Y, run.names, sample_weight)}
-
-
-def check_class_weight(value: Any) -> None:
-    """Refuse what is no `class_weight`; see `WeightedFit`.
-
-    Examples
-    --------
-    >>> check_class_weight({"rare": 5.0})
-    >>> check_class_weight(5.0)
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ParameterError: class_weight must be None, 'balanced', or a mapping from names
-    of labels to positive numbers, not 5.0.
-    """
-    if value is None or (isinstance(value, str) and value == "balanced"):
-        return
-    if not isinstance(value, Mapping) or not all(
-        is_number(weight) and 0 < weight < np.inf for weight in value.values()
-    ):
-        raise ParameterError(
-            "class_weight must be None, 'balanced', or a mapping from names of labels to positive "
-            f"numbers, not {value!r:.60}."
-        )
 
 
 def class_weights(

@@ -6,19 +6,18 @@ Our own are listed here. Those of other packages join by entry points in the gro
 
 from __future__ import annotations
 
-import ast
 import inspect
-import types
-import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
-from longtail.store import add_finder
-from longtail.store.protocol import homes_of, import_class
+from longtail.store.protocol import add_finder, homes_of, import_class
+
+if TYPE_CHECKING:
+    from longtail.base import ExtremeClassifier
+    from longtail.parameters import Parameter
 
 GROUP = "longtail.methods"
 """The entry points by which other packages bring methods."""
@@ -73,6 +72,8 @@ class Method:
     @cached_property
     def estimator(self) -> type[ExtremeClassifier]:
         """The class; its module is imported for it."""
+        from longtail.base import ExtremeClassifier
+
         found = import_class(self.name, self.home)
         if not issubclass(found, ExtremeClassifier):
             raise ParameterError(
@@ -92,9 +93,11 @@ class Method:
         return (inspect.getdoc(self.estimator) or "").partition("\n")[0]
 
     @property
-    def parameters(self) -> dict[str, inspect.Parameter]:
+    def parameters(self) -> dict[str, Parameter]:
         """The constructor's parameters by name."""
-        return dict(inspect.signature(self.estimator).parameters)
+        from longtail.parameters import declared
+
+        return declared(self.estimator)
 
 
 @cache
@@ -128,64 +131,22 @@ add_finder(lambda name: methods()[name].estimator if name in methods() else None
 
 
 def parse_settings(method: Method, settings: Iterable[str]) -> dict[str, Any]:
-    """Turn `name=value` words into constructor arguments, by the annotations of the constructor.
+    """Turn `name=value` words into constructor arguments, by what the constructor declares.
 
     Examples
     --------
     >>> parse_settings(find_method("dismec"), ["C=0.5", "n_jobs=none"])
     {'C': 0.5, 'n_jobs': None}
     """
-    hints = typing.get_type_hints(method.estimator.__init__)
+    known = method.parameters
     chosen: dict[str, Any] = {}
     for word in settings:
-        name, equals, text = word.partition("=")
-        name, text = name.strip(), text.strip()
+        name, equals, text = map(str.strip, word.partition("="))
         if not equals:
             raise ParameterError(f"{word!r} is not of the form name=value.")
-        if name not in method.parameters:
+        if name not in known:
             raise ParameterError(
-                f"{method.name} has no parameter {name!r}; it has {', '.join(method.parameters)}."
+                f"{method.name} has no parameter {name!r}; it has {', '.join(known)}."
             )
-        chosen[name] = _parse_value(text, hints.get(name, Any), f"{method.name}'s {name}")
+        chosen[name] = known[name].parse(text, f"{method.name}'s {name}")
     return chosen
-
-
-def _parse_value(text: str, hint: Any, what: str) -> Any:
-    options = typing.get_args(hint) if _is_union(hint) else (hint,)
-    if type(None) in options and text.lower() in ("none", "null"):
-        return None
-    for kind in options:
-        if kind is bool:
-            if text.lower() in ("true", "yes", "1", "false", "no", "0"):
-                return text.lower() in ("true", "yes", "1")
-        elif kind is int or kind is float:
-            try:
-                return kind(text)
-            except ValueError:
-                continue
-        elif kind is str:
-            return text
-        elif typing.get_origin(kind) is typing.Literal:
-            if text in typing.get_args(kind):
-                return text
-        elif kind is Any or typing.get_origin(kind) in (tuple, list, dict):
-            try:
-                return ast.literal_eval(text)
-            except (ValueError, SyntaxError):
-                if kind is Any:
-                    return text
-    wanted = " or ".join(_spell(kind) for kind in options)
-    raise ParameterError(f"{what} must be {wanted}, not {text!r}.")
-
-
-def _is_union(hint: Any) -> bool:
-    return isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-
-
-def _spell(kind: Any) -> str:
-    if kind is type(None):
-        return "none"
-    if typing.get_origin(kind) is typing.Literal:
-        return ", ".join(map(str, typing.get_args(kind)))
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-    return names.get(kind, str(kind))

@@ -144,5 +144,5 @@ def test_a_start_from_dismec_gives_the_same_optimum(solver, tmp_path):
 
 
 def test_other_starts_are_refused():
-    with pytest.raises(ParameterError, match="start_from must be None or 'dismec'"):
+    with pytest.raises(ParameterError, match="start_from must be 'dismec' or None"):
         ProXML(start_from="parabel").fit([[1.0], [0.0]], [["a"], ["b"]])

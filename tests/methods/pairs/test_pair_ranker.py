@@ -201,7 +201,7 @@ class TestInput:
             ({"C": 0.0}, "C must be"),
             ({"C": "1"}, "C must be"),
             ({"folds": 1}, "folds must be"),
-            ({"pairs": "some"}, "pairs must be one of"),
+            ({"pairs": "some"}, "pairs must be 'auto', 'all'"),
             ({"n_pairs": 0}, "n_pairs must be"),
             ({"leave_one_out": None}, "leave_one_out must be"),
             ({"term_weights": 1}, "term_weights must be"),

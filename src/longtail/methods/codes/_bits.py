@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,12 @@ from scipy.special import expit, log_expit
 
 from longtail._sparse import from_ranked, stacked
 from longtail.base import ExtremeClassifier
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.explanation import Explanation
 from longtail.methods.codes._decode_kernels import best_labels
 from longtail.methods.codes.code import encode
 from longtail.methods.codes.decoding import Taking, tables_of
-from longtail.parameters import check_count, check_not_negative, check_positive, check_seed
+from longtail.parameters import UpToOne
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 from longtail.runtime.seeds import row_seeds
@@ -33,6 +33,7 @@ from longtail.solvers.costs import linear_estimate
 BLOCK_BYTES = 2**24  # bound on the log-odds of the bits of a block of points
 
 Decoding = Literal["threshold", "random"]
+BitShare = Annotated[UpToOne, "Share of its bits that a label needs; 1 asks for all."]
 
 
 class BitClassifier(ExtremeClassifier):
@@ -76,23 +77,6 @@ class BitClassifier(ExtremeClassifier):
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_count(max_iter=self.max_iter)
-        check_seed(self.random_state)
-        if self.decoding not in get_args(Decoding):
-            raise ParameterError(
-                f"decoding must be 'threshold' or 'random', not {self.decoding!r}."
-            )
-        if isinstance(self.threshold, bool) or not (
-            isinstance(self.threshold, int | float) and 0 < self.threshold <= 1
-        ):
-            raise ParameterError(
-                "threshold is the share of its bits that a label needs, above 0 and at most 1, "
-                f"not {self.threshold!r}."
-            )
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         n_bits, of_label = self._planned(Y)

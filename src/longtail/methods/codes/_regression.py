@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError, ParameterError
-from longtail.methods._code_size import bits_of, check_code_size
-from longtail.parameters import check_count, check_positive, check_seed
+from longtail.methods._code_size import bits_of
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.executor import in_blocks
 from longtail.runtime.run import Run
@@ -94,12 +93,6 @@ class RegressionCode(ExtremeClassifier):
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        check_code_size(self.code_size)
-        check_positive(strength=self.strength, tol=self.tol)
-        check_count(max_iter=self.max_iter)
-        check_seed(self.random_state)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         n_labels = Y.shape[1]

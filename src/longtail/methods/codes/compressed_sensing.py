@@ -8,7 +8,7 @@ Large Multilabel Classification Tasks, NIPS 2013, section 4.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
+from longtail.methods._code_size import CodeSize
 from longtail.methods.codes._choice import losses_table
 from longtail.methods.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import (
@@ -28,7 +29,7 @@ from longtail.methods.codes._sensing_kernels import (
     lift_sets,
     matching_pursuit,
 )
-from longtail.parameters import check_count, check_share, is_count
+from longtail.parameters import Count, Jobs, Positive, RelativeGap, Seed, Share, is_count
 from longtail.runtime.estimates import PRODUCT, SPARSE_PRODUCT, Estimate, matrix_bytes
 from longtail.runtime.run import Run
 
@@ -46,32 +47,6 @@ class CompressedSensing(RegressionCode):
     Every label is a column of B random signs, divided by √B; a label set is the sum of its columns.
     Each entry of the sum is a ridge regression. To decode, a set of `set_size` labels is sought
     whose columns make up the predicted sum.
-
-    Parameters
-    ----------
-    code_size : int or float, optional
-        Projections: a number, or a share of the labels; at most L. By default half the labels, but
-        at least 64, or all.
-    decoding : {"omp", "lasso", "correlation"}
-        How the set is found. "omp": orthogonal matching pursuit for `set_size` steps. "lasso":
-        least squares with a penalty on the sum of the coefficients, none of them negative; the
-        penalty falls by tenths until `set_size` labels have one above zero, and the largest are
-        taken. "correlation": the labels whose columns have the largest inner product with the sum.
-    set_size : int, optional
-        Size of the label sets; by default that from 1 to 30 which has the lowest Hamming loss on
-        held-out rows. Of these labels only those with a positive coefficient are predicted.
-    validation : float
-        Share of the rows held out to choose `set_size`; the model is then trained on all rows.
-    strength : float
-        Weight of the penalty ½‖w‖² against the squared errors.
-    tol : float
-        Relative distance to the optimal objective at which a regression counts as solved.
-    max_iter : int
-        Limit on conjugate-gradient steps a regression.
-    random_state : int
-        Of the projections and the held-out rows.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -124,15 +99,37 @@ class CompressedSensing(RegressionCode):
     def __init__(
         self,
         *,
-        code_size: int | float | None = None,
-        decoding: SparseDecoding = "omp",
-        set_size: int | None = None,
-        validation: float = 1 / 3,
-        strength: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        code_size: Annotated[
+            CodeSize,
+            "Projections: a number, or a share of the labels; at most L. By default half the "
+            "labels, but at least 64, or all.",
+        ] = None,
+        decoding: Annotated[
+            SparseDecoding,
+            'How the set is found. "omp": orthogonal matching pursuit for `set_size` steps. '
+            '"lasso": least squares with a penalty on the sum of the coefficients, none of them '
+            "negative; the penalty falls by tenths until `set_size` labels have one above zero, "
+            'and the largest are taken. "correlation": the labels whose columns have the largest '
+            "inner product with the sum.",
+        ] = "omp",
+        set_size: Annotated[
+            Count | None,
+            "Size of the label sets. None: chosen, the size from 1 to 30 that has the lowest "
+            "Hamming loss on held-out rows. Of these labels only those with a positive coefficient "
+            "are predicted.",
+        ] = None,
+        validation: Annotated[
+            Share,
+            "Share of the rows held out to choose `set_size`; the model is then trained on all "
+            "rows.",
+        ] = 1 / 3,
+        strength: Annotated[
+            Positive, "Weight of the penalty ½‖w‖² against the squared errors."
+        ] = 1.0,
+        tol: RelativeGap = 1e-4,
+        max_iter: Annotated[Count, "Limit on conjugate-gradient steps per regression."] = 1000,
+        random_state: Annotated[Seed, "Seed of the projections and the held-out rows."] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.code_size = code_size
         self.decoding = decoding
@@ -143,16 +140,6 @@ class CompressedSensing(RegressionCode):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.decoding not in get_args(SparseDecoding):
-            raise ParameterError(
-                f"decoding must be 'omp', 'lasso' or 'correlation', not {self.decoding!r}."
-            )
-        check_share(validation=self.validation)
-        if self.set_size is not None:
-            check_count(set_size=self.set_size)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         need, n_labels = super()._estimate(X, Y), Y.shape[1]

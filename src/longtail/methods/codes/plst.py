@@ -6,7 +6,7 @@ Tai & Lin, Multilabel Classification with Principal Label Space Transformation, 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -16,8 +16,10 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
+from longtail.methods._code_size import CodeSize
 from longtail.methods.codes._regression import ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import best_of
+from longtail.parameters import Count, Jobs, Positive, RelativeGap, Seed
 from longtail.runtime.estimates import PRODUCT, Estimate
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
@@ -36,22 +38,6 @@ class PLST(RegressionCode):
     The label vectors, less their mean, are projected on the directions in which they vary most;
     each of these projections is a ridge regression. To decode, the label vector is reconstructed
     from them, and the labels from one half on are predicted.
-
-    Parameters
-    ----------
-    code_size : int or float, optional
-        Directions: a number, or a share of the labels. No more are used than there are points, nor
-        than the labels vary in. By default half the labels, but at least 64, or all.
-    strength : float
-        Weight of the penalty ½‖w‖² against the squared errors.
-    tol : float
-        Relative distance to the optimal objective at which a regression counts as solved.
-    max_iter : int
-        Limit on conjugate-gradient steps a regression.
-    random_state : int
-        Where the iterative decomposition of large label matrices starts.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -98,12 +84,21 @@ class PLST(RegressionCode):
     def __init__(
         self,
         *,
-        code_size: int | float | None = None,
-        strength: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        code_size: Annotated[
+            CodeSize,
+            "Directions: a number, or a share of the labels. No more are used than there are "
+            "points, nor than the labels vary in. By default half the labels, but at least 64, or "
+            "all.",
+        ] = None,
+        strength: Annotated[
+            Positive, "Weight of the penalty ½‖w‖² against the squared errors."
+        ] = 1.0,
+        tol: RelativeGap = 1e-4,
+        max_iter: Annotated[Count, "Limit on conjugate-gradient steps per regression."] = 1000,
+        random_state: Annotated[
+            Seed, "Where the iterative decomposition of large label matrices starts."
+        ] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.code_size = code_size
         self.strength = strength

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,21 @@ from numpy.typing import NDArray
 from longtail.errors import LongtailWarning, ModelError, ParameterError
 from longtail.explanation import as_column
 from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
-from longtail.methods._code_size import bits_of, check_code_size
-from longtail.methods.codes._bits import BitClassifier, Decoding
+from longtail.methods._code_size import CodeSize, bits_of
+from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
 from longtail.methods.codes.choosing import choose_clusters
 from longtail.methods.codes.code import robust_code
 from longtail.methods.codes.decoding import Taking, decode_robust, identify_clusters, members_of
-from longtail.parameters import check_count
+from longtail.parameters import (
+    Count,
+    CountFromZero,
+    ErrorWeight,
+    Jobs,
+    NewtonSteps,
+    Prune,
+    RelativeGap,
+    Seed,
+)
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Run
 
@@ -41,35 +50,6 @@ class RobustBloom(BitClassifier):
     Each bit is a logistic regression. To decode, the cluster with most bits on is taken, and of it
     the labels whose bits are on: where the clusters do exclude each other, a wrong bit then costs
     no more than two labels.
-
-    Parameters
-    ----------
-    code_size : int or float, optional
-        Regressions to train, hubs included: a number, or a share of the labels. The number of hubs
-        and the largest cluster are then those that lose fewest labels on the training set; see
-        `longtail.methods.codes.choose_clusters`. By default half the labels, but at least 64,
-        unless the two are given.
-    n_hashes : int
-        Bits of a label, K.
-    n_hubs, max_cluster_size : int, optional
-        To set them by hand; both or none, and without `code_size`.
-    decoding : {"threshold", "random"}
-        Whether a label of the cluster is predicted if at least `threshold` of its bits are on, or
-        by chance, with the share of its bits as the probability, as in the paper.
-    threshold : float
-        See `decoding`; 1 asks for all bits.
-    C : float
-        Weight of the errors against the penalty, as in `BinaryRelevance`.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a bit counts as solved.
-    max_iter : int
-        Limit on Newton steps a bit.
-    random_state : int
-        Of the clustering, and of decoding by chance.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -117,18 +97,36 @@ class RobustBloom(BitClassifier):
     def __init__(
         self,
         *,
-        code_size: int | float | None = None,
-        n_hashes: int = 2,
-        n_hubs: int | None = None,
-        max_cluster_size: int | None = None,
-        decoding: Decoding = "threshold",
-        threshold: float = 1.0,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        code_size: Annotated[
+            CodeSize,
+            "Regressions to train, hubs included: a number, or a share of the labels. The number "
+            "of hubs and the largest cluster are then those that lose fewest labels on the "
+            "training set; see `longtail.methods.codes.choose_clusters`. By default half the "
+            "labels, but at least 64, unless the two are given.",
+        ] = None,
+        n_hashes: Annotated[Count, "Bits per label, K."] = 2,
+        n_hubs: Annotated[
+            CountFromZero | None,
+            "Frequent labels with a problem of their own, to set them by hand: with "
+            "`max_cluster_size`, and without `code_size`.",
+        ] = None,
+        max_cluster_size: Annotated[
+            Count | None,
+            "Labels per cluster at most, to set them by hand: with `n_hubs`, and without "
+            "`code_size`.",
+        ] = None,
+        decoding: Annotated[
+            Decoding,
+            "Whether a label of the cluster is predicted if at least `threshold` of its bits are "
+            "on, or by chance, with the share of its bits as the probability, as in the paper.",
+        ] = "threshold",
+        threshold: BitShare = 1.0,
+        C: ErrorWeight = 1.0,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of the clustering, and of decoding by chance."] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.code_size = code_size
         self.n_hashes = n_hashes
@@ -144,20 +142,13 @@ class RobustBloom(BitClassifier):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(n_hashes=self.n_hashes)
         by_hand = [self.n_hubs is not None, self.max_cluster_size is not None]
-        if self.code_size is not None:
-            check_code_size(self.code_size)
-            if any(by_hand):
-                raise ParameterError(
-                    "code_size chooses n_hubs and max_cluster_size; give either it or the two."
-                )
-        elif any(by_hand):
-            if not all(by_hand):
-                raise ParameterError("n_hubs and max_cluster_size go together; give both.")
-            check_count(max_cluster_size=self.max_cluster_size)
-            check_count(least=0, n_hubs=self.n_hubs)
+        if self.code_size is not None and any(by_hand):
+            raise ParameterError(
+                "code_size chooses n_hubs and max_cluster_size; give either it or the two."
+            )
+        if any(by_hand) and not all(by_hand):
+            raise ParameterError("n_hubs and max_cluster_size go together; give both.")
 
     def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
         return bits_of(self.code_size, Y.shape[1]), float(self.n_hashes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import polars as pl
@@ -18,12 +18,21 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError
-from longtail.methods._code_size import bits_of, check_code_size
-from longtail.methods.codes._bits import BitClassifier, Decoding
+from longtail.methods._code_size import CodeSize, bits_of
+from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
 from longtail.methods.codes._choice import losses_table
 from longtail.methods.codes.code import random_code
 from longtail.methods.codes.decoding import Taking, decode_filter
-from longtail.parameters import check_count, check_share
+from longtail.parameters import (
+    Count,
+    ErrorWeight,
+    Jobs,
+    NewtonSteps,
+    Prune,
+    RelativeGap,
+    Seed,
+    Share,
+)
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 
@@ -36,33 +45,6 @@ class StandardBloom(BitClassifier):
     Each bit is a logistic regression that tells whether the point has one of the bit's labels. A
     label is predicted if all its bits are on, so one wrong bit removes, or adds, every label that
     it stands for; `RobustBloom` mends that.
-
-    Parameters
-    ----------
-    code_size : int or float, optional
-        Bits: a number, or a share of the labels. By default half the labels, but at least 64.
-    n_hashes : int, optional
-        Bits of a label, K; by default the number from 1 to 10 that has the lowest Hamming loss on
-        held-out rows.
-    validation : float
-        Share of the rows held out to choose `n_hashes`.
-    decoding : {"threshold", "random"}
-        Whether a label is predicted if at least `threshold` of its bits are on, or by chance, with
-        the share of its bits as the probability.
-    threshold : float
-        See `decoding`; 1 asks for all bits, as in a Bloom filter.
-    C : float
-        Weight of the errors against the penalty, as in `BinaryRelevance`.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a bit counts as solved.
-    max_iter : int
-        Limit on Newton steps a bit.
-    random_state : int
-        Of the hash functions, the held-out rows, and decoding by chance.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -106,17 +88,31 @@ class StandardBloom(BitClassifier):
     def __init__(
         self,
         *,
-        code_size: int | float | None = None,
-        n_hashes: int | None = None,
-        validation: float = 1 / 3,
-        decoding: Decoding = "threshold",
-        threshold: float = 1.0,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        code_size: Annotated[
+            CodeSize,
+            "Bits: a number, or a share of the labels. By default half the labels, but at least "
+            "64.",
+        ] = None,
+        n_hashes: Annotated[
+            Count | None,
+            "Bits per label, K. None: chosen, the number from 1 to 10 that has the lowest Hamming "
+            "loss on held-out rows.",
+        ] = None,
+        validation: Annotated[Share, "Share of the rows held out to choose `n_hashes`."] = 1 / 3,
+        decoding: Annotated[
+            Decoding,
+            "Whether a label is predicted if at least `threshold` of its bits are on, or by "
+            "chance, with the share of its bits as the probability.",
+        ] = "threshold",
+        threshold: BitShare = 1.0,
+        C: ErrorWeight = 1.0,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[
+            Seed, "Seed of the hash functions, the held-out rows, and decoding by chance."
+        ] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.code_size = code_size
         self.n_hashes = n_hashes
@@ -129,13 +125,6 @@ class StandardBloom(BitClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_code_size(self.code_size)
-        check_share(validation=self.validation)
-        if self.n_hashes is not None:
-            check_count(n_hashes=self.n_hashes)
 
     def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
         return bits_of(self.code_size, Y.shape[1]), self.n_hashes or float(np.mean(TRIED))

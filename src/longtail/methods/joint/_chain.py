@@ -7,7 +7,7 @@ weights are those of chain c.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,31 +20,29 @@ from longtail.labels import as_predicted, encode_labels
 from longtail.methods.joint._chain_kernels import log_joint, search
 from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditionals
-from longtail.parameters import check_seed
+from longtail.parameters import Must
 from longtail.runtime.run import Progress, Run
 
 SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
 WORDS = ("random", "given")
 
-Order = Literal["random", "given"] | tuple[int, ...] | list[int]
 
-
-def check_order(order: Any) -> None:
-    """Refuse what is neither a word nor a permutation; before the number of labels is known."""
+def _is_order(order: Any) -> bool:
+    """Whether it is a word or a permutation; before the number of labels is known."""
     if isinstance(order, str):
-        if order not in WORDS:
-            raise ParameterError(
-                f"order must be 'random', 'given' or a sequence of label columns, not {order!r}."
-            )
-        return
+        return order in WORDS
     try:
         columns = np.asarray(order)
     except ValueError:
-        columns = np.empty((0, 0))
-    if columns.ndim != 1 or not np.array_equal(np.sort(columns), np.arange(len(columns))):
-        raise ParameterError(
-            "order must be 'random', 'given', or every label column from 0 to L - 1 once."
-        )
+        return False
+    return columns.ndim == 1 and np.array_equal(np.sort(columns), np.arange(len(columns)))
+
+
+Order = Annotated[
+    Literal["random", "given"] | tuple[int, ...] | list[int],
+    Must("'random', 'given', or every label column from 0 to L - 1 once", _is_order),
+    "Order of the chain: random, that of the columns of Y, or the columns themselves.",
+]
 
 
 def chain_order(order: Order, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
@@ -79,10 +77,6 @@ class ChainClassifier(ConditionalClassifier):
     @property
     def _beam(self) -> int:
         return 1
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_seed(self.random_state)
 
     def _fit_chains(
         self, parts: list[tuple[NDArray[np.int64], NDArray[np.int64] | None]],

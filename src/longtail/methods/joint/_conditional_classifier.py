@@ -13,7 +13,6 @@ from longtail.errors import ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier
 from longtail.methods.joint._conditionals import conditional_estimate
-from longtail.parameters import check_count, check_limit, check_not_negative, check_positive
 from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.search import index_for
 
@@ -63,12 +62,6 @@ class ConditionalClassifier(MarginalClassifier):
     def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
         remedy = "use a method without weights between labels, such as br or proxml"
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, remedy)
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_limit(memory_limit=self.memory_limit)
-        check_count(max_iter=self.max_iter)
 
     def _block_rows(self) -> int:
         return max(1, min(MOST_ROWS, BLOCK_BYTES // (8 * self.weights_.shape[1])))

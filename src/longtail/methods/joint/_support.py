@@ -6,7 +6,7 @@ prediction; the marginal probability of a label is the sum over the sets that ho
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,13 @@ from longtail.errors import InputError, ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.labels import distinct_sets
 from longtail.methods._marginal import LARGEST, MarginalClassifier, log_odds_of
-from longtail.parameters import check_count, check_limit, check_positive
+from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.estimates import Estimate, refuse_beyond
 
+GradientNorm = Annotated[
+    Positive,
+    "Norm of the gradient, relative to that at zero, at which the problem counts as solved.",
+]
 BLOCK_BYTES = 2**25  # probabilities of one block of points
 LARGEST_KNOWN = 1e50  # value of a feature whose linear scores are finite, whatever the weights
 LARGEST_TRAINED = 1e15  # beside the square of which a penalty of 1 is not lost in rounding
@@ -38,11 +42,11 @@ class SetClassifier(MarginalClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        tol: GradientNorm = 1e-4,
+        max_iter: Annotated[Count, "Limit on Newton steps."] = 200,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.tol = tol
@@ -64,11 +68,6 @@ class SetClassifier(MarginalClassifier):
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         return self._needed(X, distinct_sets(Y)[0])
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_limit(memory_limit=self.memory_limit)
-        check_count(max_iter=self.max_iter)
 
     def _is_linear(self) -> bool:
         """Whether the scores of the fitted model are linear in the features."""

@@ -6,49 +6,31 @@ Read, Pfahringer, Holmes & Frank, Classifier chains for multi-label classificati
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from longtail.errors import ParameterError
 from longtail.methods.joint._chain import ChainClassifier
-from longtail.parameters import check_count, check_flag, check_share
+from longtail.parameters import (
+    Count,
+    ErrorWeight,
+    Jobs,
+    MemoryLimit,
+    NewtonSteps,
+    Prune,
+    RelativeGap,
+    Seed,
+    Share,
+    UpToOne,
+)
 from longtail.runtime.run import Run
-
-Voting = Literal["label", "subset"]
 
 
 class ChainEnsemble(ChainClassifier):
     """Classifier chains in random orders that vote on labels or on whole label sets.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    n_chains : int
-        How many chains.
-    voting : {"label", "subset"}
-        Whether each label is predicted if enough chains vote for it, or the label set is that which
-        most chains predict; of equals the one that its voters hold most probable.
-    threshold : float
-        Share of the chains that must vote for a label, with `voting="label"`.
-    share : float
-        Share of the rows that each chain is trained on, drawn without replacement; 1 for all.
-    bootstrap : bool
-        Whether to draw with replacement instead.
-    beam : int
-        Beam of each chain's search, see `ProbabilisticClassifierChain`; 1 decides greedily.
-    prune, tol, max_iter : see `ClassifierChain`
-        Of each chain.
-    random_state : int
-        Of the orders and of the rows.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -91,19 +73,33 @@ class ChainEnsemble(ChainClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        n_chains: int = 10,
-        voting: Voting = "label",
-        threshold: float = 0.5,
-        share: float = 1.0,
-        bootstrap: bool = False,
-        beam: int = 1,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        n_chains: Annotated[Count, "How many chains vote."] = 10,
+        voting: Annotated[
+            Literal["label", "subset"],
+            "Whether each label is predicted if enough chains vote for it, or the label set is "
+            "that which most chains predict; of equals the one that its voters hold most "
+            "probable.",
+        ] = "label",
+        threshold: Annotated[
+            Share, 'Share of the chains that must vote for a label, with `voting="label"`.'
+        ] = 0.5,
+        share: Annotated[
+            UpToOne,
+            "Share of the rows that each chain is trained on, drawn without replacement; 1 for "
+            "all.",
+        ] = 1.0,
+        bootstrap: Annotated[bool, "Whether to draw with replacement instead."] = False,
+        beam: Annotated[
+            Count,
+            "Beam of each chain's search, see `ProbabilisticClassifierChain`; 1 decides greedily.",
+        ] = 1,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of the orders and of the rows."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.n_chains = n_chains
@@ -122,16 +118,6 @@ class ChainEnsemble(ChainClassifier):
     @property
     def _beam(self) -> int:
         return int(self.beam)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(n_chains=self.n_chains, beam=self.beam)
-        check_share(threshold=self.threshold)
-        if self.share != 1:
-            check_share(share=self.share)
-        if self.voting not in get_args(Voting):
-            raise ParameterError(f"voting must be 'label' or 'subset', not {self.voting!r}.")
-        check_flag(bootstrap=self.bootstrap)
 
     def _regressions(self) -> dict[str, Any]:
         return {"n_chains": int(self.n_chains)}

@@ -8,14 +8,23 @@ Beam search algorithms for multilabel learning, Machine Learning 92, 2013.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.methods.joint._chain import ChainClassifier, Order, chain_order, check_order
-from longtail.parameters import check_count
+from longtail.methods.joint._chain import ChainClassifier, Order, chain_order
+from longtail.parameters import (
+    Count,
+    ErrorWeight,
+    Jobs,
+    MemoryLimit,
+    NewtonSteps,
+    Prune,
+    RelativeGap,
+    Seed,
+)
 from longtail.runtime.run import Run
 
 
@@ -28,10 +37,6 @@ class _SingleChain(ChainClassifier):
     def order_(self) -> NDArray[np.int64]:
         """The label columns in the order of the chain."""
         return self.orders_[0]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_order(self.order)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         rng = np.random.RandomState(self.random_state)
@@ -75,25 +80,6 @@ class ClassifierChain(_SingleChain):
     their true values, in prediction on the predicted ones. ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩))
     is minimised to a proven relative gap, with a constant feature for the bias.
 
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    order : {"random", "given"} or sequence of int
-        Order of the chain: random, that of the columns of Y, or the columns themselves.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps a label.
-    random_state : int
-        Of a random order.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
-
     Attributes
     ----------
     classes_ : array of shape (L,)
@@ -136,14 +122,14 @@ class ClassifierChain(_SingleChain):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: ErrorWeight = 1.0,
         order: Order = "random",
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of a random order."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.order = order
@@ -161,17 +147,6 @@ class ProbabilisticClassifierChain(_SingleChain):
     Trained as `ClassifierChain`. The probability of a label set is the product of the conditional
     probabilities along the chain; a beam search keeps the most probable beginnings of label sets,
     label by label. A beam of 1 is the greedy chain, one of 2^L finds the best set for sure.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    beam : int
-        How many beginnings are kept.
-    order : {"random", "given"} or sequence of int
-        Order of the chain: random, that of the columns of Y, or the columns themselves.
-    prune, tol, max_iter, random_state, memory_limit, n_jobs : see `ClassifierChain`
-        As there.
 
     Attributes
     ----------
@@ -212,15 +187,17 @@ class ProbabilisticClassifierChain(_SingleChain):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        beam: int = 15,
+        C: ErrorWeight = 1.0,
+        beam: Annotated[
+            Count, "Beginnings of label sets that are kept in the search; 1 is greedy."
+        ] = 15,
         order: Order = "random",
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of a random order."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.beam = beam
@@ -235,10 +212,6 @@ class ProbabilisticClassifierChain(_SingleChain):
     @property
     def _beam(self) -> int:
         return int(self.beam)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(beam=self.beam)
 
     def _likely_sets(
         self, X: sp.csr_array, n_sets: int

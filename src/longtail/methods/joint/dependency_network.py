@@ -5,22 +5,30 @@ Guo & Gu, Multi-label Classification Using Conditional Dependency Networks, IJCA
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Task, fit_conditionals
 from longtail.methods.joint._gibbs_kernels import gibbs
-from longtail.parameters import check_count, check_seed
+from longtail.parameters import (
+    Count,
+    CountFromZero,
+    ErrorWeight,
+    Jobs,
+    MemoryLimit,
+    NewtonSteps,
+    Prune,
+    RelativeGap,
+    Seed,
+)
 from longtail.runtime.run import Run
 from longtail.runtime.seeds import row_seeds
-
-Target = Literal["subset", "hamming"]
 
 
 class DependencyNetwork(ConditionalClassifier):
@@ -29,26 +37,6 @@ class DependencyNetwork(ConditionalClassifier):
     Each label is a logistic regression on X and on all other labels. To predict, the labels of a
     point are drawn in turn, each given the present state of the others; the label set that comes up
     most often is predicted.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    n_burn_in : int
-        Sweeps through all labels before samples are counted.
-    n_samples : int
-        Sweeps after that, each of which is a sample.
-    target : {"subset", "hamming"}
-        What to predict: the label set sampled most often, or the labels with a probability of at
-        least one half, which makes fewest errors label by label.
-    prune, tol, max_iter : see `ClassifierChain`
-        As there.
-    random_state : int
-        Of the sampling.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; neither the model nor predictions depend on it.
 
     Attributes
     ----------
@@ -94,16 +82,22 @@ class DependencyNetwork(ConditionalClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        n_burn_in: int = 100,
-        n_samples: int = 1000,
-        target: Target = "subset",
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        n_burn_in: Annotated[
+            CountFromZero, "Sweeps through all labels before samples are counted."
+        ] = 100,
+        n_samples: Annotated[Count, "Sweeps after that, each of which is a sample."] = 1000,
+        target: Annotated[
+            Literal["subset", "hamming"],
+            "What to predict: the label set sampled most often, or the labels with a probability "
+            "of at least one half, which makes fewest errors label by label.",
+        ] = "subset",
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of the sampling."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.n_burn_in = n_burn_in
@@ -115,14 +109,6 @@ class DependencyNetwork(ConditionalClassifier):
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(n_samples=self.n_samples)
-        check_count(least=0, n_burn_in=self.n_burn_in)
-        check_seed(self.random_state)
-        if self.target not in get_args(Target):
-            raise ParameterError(f"target must be 'subset' or 'hamming', not {self.target!r}.")
 
     def _regressions(self) -> dict[str, Any]:
         return {"share": 1.0}

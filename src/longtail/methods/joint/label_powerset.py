@@ -8,16 +8,16 @@ ICML 2016.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.labels import distinct_sets
 from longtail.methods.joint._support import SetClassifier
-from longtail.parameters import check_count
+from longtail.parameters import Count, CountFromTwo, Jobs, MemoryLimit, Positive, Seed
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.executor import thread_count
 from longtail.runtime.kept import kept_for
@@ -31,8 +31,6 @@ from longtail.solvers.boosted.growing import Growth
 from longtail.solvers.costs import GROWING, softmax_estimate, used_features
 from longtail.solvers.softmax.fit import fit_softmax, softmax_logs
 
-Learner = Literal["logistic", "boosting"]
-
 
 class LabelPowerset(SetClassifier):
     """A multi-class problem over the distinct label sets of the training data.
@@ -41,26 +39,6 @@ class LabelPowerset(SetClassifier):
     a constant one, with ½‖W‖² + C Σ_i -log p(y_i | x_i) minimised; or that are sums of boosted
     trees. The prediction is the most probable set, hence always one that was seen in training, the
     empty set only if it was. A set that occurs once is a class like any other.
-
-    Parameters
-    ----------
-    learner : {"logistic", "boosting"}
-        Multinomial logistic regression, or gradient-boosted trees (needs LightGBM to train).
-    C : float
-        Of the regression: weight of the errors against the penalty.
-    tol : float
-        Of the regression: norm of the gradient, relative to that at W = 0, at which the problem
-        counts as solved.
-    max_iter : int
-        Of the regression: limit on Newton steps.
-    leaves, shrinkage, n_trees : int, float, int
-        Of the boosted trees: leaves of a tree, factor on what it says, trees a set.
-    random_state : int
-        Of the boosted trees: seed of the features that each may choose from.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -120,16 +98,27 @@ class LabelPowerset(SetClassifier):
     def __init__(
         self,
         *,
-        learner: Learner = "logistic",
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        leaves: int = 5,
-        shrinkage: float = 0.1,
-        n_trees: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        learner: Annotated[
+            Literal["logistic", "boosting"],
+            "Multinomial logistic regression, or gradient-boosted trees (needs LightGBM to train).",
+        ] = "logistic",
+        C: Annotated[
+            Positive, "Of the regression: weight of the errors against the penalty."
+        ] = 1.0,
+        tol: Annotated[
+            Positive,
+            "Of the regression: norm of the gradient, relative to that at W = 0, at which the "
+            "problem counts as solved.",
+        ] = 1e-4,
+        max_iter: Annotated[Count, "Of the regression: limit on Newton steps."] = 200,
+        leaves: Annotated[CountFromTwo, "Of the boosted trees: leaves of each."] = 5,
+        shrinkage: Annotated[Positive, "Of the boosted trees: factor on what each says."] = 0.1,
+        n_trees: Annotated[Count, "Of the boosted trees: how many per label set."] = 100,
+        random_state: Annotated[
+            Seed, "Of the boosted trees: seed of the features that each may choose from."
+        ] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
         self.learner = learner
@@ -137,13 +126,6 @@ class LabelPowerset(SetClassifier):
         self.shrinkage = shrinkage
         self.n_trees = n_trees
         self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.learner not in get_args(Learner):
-            raise ParameterError(f"learner must be 'logistic' or 'boosting', not {self.learner!r}.")
-        check_count(n_trees=self.n_trees)
-        self._growth()
 
     def _growth(self) -> Growth:
         return Growth(leaves=self.leaves, shrinkage=self.shrinkage, random_state=self.random_state)

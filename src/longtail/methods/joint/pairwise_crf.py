@@ -41,19 +41,6 @@ class PairwiseCRF(SetClassifier):
     distinct label sets of the training data ("support inference"), so only these are predicted, the
     empty one if it is among them. ½‖w‖² + ½‖θ‖² + C Σ_i -log p(y_i | x_i) is minimised.
 
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    tol : float
-        Norm of the gradient, relative to that at zero, at which the problem counts as solved.
-    max_iter : int
-        Limit on Newton steps.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
-
     Attributes
     ----------
     classes_ : array of shape (L,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ConvergenceWarning, ModelError
 from longtail.labels import TailRanking
 from longtail.methods.linear._multiclass_problems import KINDS, Column, packed, unpacked
-from longtail.parameters import check_count, check_limit, check_positive
+from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
@@ -25,6 +25,17 @@ from longtail.solvers.liblinear import solve_blocks
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
 SWEEPS = 12  # over X that a problem takes, usually
+
+Eps = Annotated[
+    Positive,
+    "liblinear's eps: the largest violation of optimality at which a problem counts as solved.",
+]
+Sweeps = Annotated[Count, "Limit on sweeps over the points."]
+Processes = Annotated[
+    Jobs,
+    "Processes that train and threads that predict, as in scikit-learn: None is one, -1 all cores. "
+    "The model does not depend on it.",
+]
 
 
 class LiblinearClassifier(ExtremeClassifier):
@@ -42,19 +53,15 @@ class LiblinearClassifier(ExtremeClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        tol: Eps = 1e-4,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Processes = None,
     ) -> None:
         self.C = C
         self.tol = tol
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        check_positive(C=self.C, tol=self.tol)
-        check_limit(memory_limit=self.memory_limit)
 
     def _needed(self, X: sp.csr_array, stored: float, n_problems: int, why: str) -> Estimate:
         """What problems on all of X need that keep so many weights between them."""
@@ -114,18 +121,14 @@ class SweepLimit(LiblinearClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        tol: Eps = 1e-4,
+        max_iter: Sweeps = 1000,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Processes = None,
     ) -> None:
         super().__init__(C=C, tol=tol, memory_limit=memory_limit, n_jobs=n_jobs)
         self.max_iter = max_iter
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(max_iter=self.max_iter)
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "max_iter": int(self.max_iter)}

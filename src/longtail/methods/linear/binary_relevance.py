@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from longtail.methods._independent import IndependentLabels, RidgeProblem
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._probabilities import ProbabilityClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
+from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, NotNegative, RelativeGap
 
 
 class BinaryRelevance(
@@ -21,24 +22,6 @@ class BinaryRelevance(
 
     For each label, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised to a proven relative gap,
     with a constant feature for the bias.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic loss
-        gives every feature some weight for every label: unpruned, the model has D·L weights.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps a label.
-    class_weight : None, "balanced" or mapping from names to numbers
-        How much the points with a label count in its problem against those without it: alike; so
-        that both sides weigh the same; or the number that the mapping has for the label, and one
-        for labels that it does not have.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -72,12 +55,17 @@ class BinaryRelevance(
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
+        C: ErrorWeight = 1.0,
+        prune: Annotated[
+            NotNegative,
+            "Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic "
+            "loss gives every feature some weight for every label: unpruned, the model has D·L "
+            "weights.",
+        ] = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
         class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.prune = prune

@@ -8,7 +8,7 @@ Classification Tasks, NIPS 2013, section 4.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from longtail.errors import ModelError
-from longtail.methods._code_size import bits_of, check_code_size
+from longtail.methods._code_size import CodeSize, bits_of
 from longtail.methods._independent import IndependentLabels, RidgeProblem, read_only
 from longtail.methods._linear import LinearClassifier
-from longtail.parameters import check_seed, check_share
+from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, Prune, RelativeGap, Seed, Share
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 from longtail.search import linear_scores_above
@@ -33,27 +33,6 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
     predicted rightly, PFP the share for which it is predicted wrongly: labels with PTP < PFP are
     never predicted any more, since that only adds errors. To hold the model to a given number of
     labels, the labels are ranked by PTP / PFP instead, and the first `code_size` stay.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    code_size : int or float, optional
-        How many labels stay, the paper's code size B: a number, or a share of the labels. By
-        default those with PTP >= PFP.
-    validation : float
-        Share of the rows held out; the papers' split of 50 / 25 / 25 percent into training,
-        validation and test holds out a third of what a method gets to see.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps a label.
-    random_state : int
-        Which rows are held out.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -101,14 +80,22 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        code_size: int | float | None = None,
-        validation: float = 1 / 3,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        code_size: Annotated[
+            CodeSize,
+            "How many labels stay, the paper's code size B: a number, or a share of the labels. "
+            "By default those with PTP >= PFP.",
+        ] = None,
+        validation: Annotated[
+            Share,
+            "Share of the rows held out; the papers' split of 50 / 25 / 25 percent into training, "
+            "validation and test holds out a third of what a method gets to see.",
+        ] = 1 / 3,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        random_state: Annotated[Seed, "Seed of the rows that are held out."] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.code_size = code_size
@@ -118,12 +105,6 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         self.max_iter = max_iter
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_code_size(self.code_size)
-        check_share(validation=self.validation)
-        check_seed(self.random_state)
 
     def _size(self, n_labels: int) -> int | None:
         """How many labels are to stay, where that was asked for."""

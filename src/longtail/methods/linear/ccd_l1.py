@@ -7,7 +7,7 @@ The same objective as `ProXML`; here for comparison, as the reference.
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,8 @@ from longtail.errors import ConvergenceWarning
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods.linear._ccd_labels import Answer, Settings, solve_labels
-from longtail.parameters import check_count, check_positive
+from longtail.methods.linear._multiclass_base import Processes
+from longtail.parameters import Count, Positive
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
@@ -40,19 +41,6 @@ class CCDL1(IndependentLabels, LinearClassifier):
     For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by
     `LinearSVC(penalty="l1", dual=False, C=1/strength)`, with a constant feature for the bias,
     penalised like every weight. Slow; `ProXML` minimises the same and `certify` compares the two.
-
-    Parameters
-    ----------
-    strength : float
-        Weight of the penalty; liblinear's 1/C.
-    tol : float
-        liblinear's eps; 0.01 is its default for this solver, scikit-learn's is 0.0001. A label
-        counts as solved when the sum of its violations has fallen to eps·(share of positives) of
-        what the first sweep saw.
-    max_iter : int
-        Limit on sweeps a label; 1000 in liblinear.
-    n_jobs : int, optional
-        Processes, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -88,19 +76,20 @@ class CCDL1(IndependentLabels, LinearClassifier):
     def __init__(
         self,
         *,
-        strength: float = 0.5,
-        tol: float = 0.01,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
+        strength: Annotated[Positive, "Weight of the penalty; liblinear's 1/C."] = 0.5,
+        tol: Annotated[
+            Positive,
+            "liblinear's eps; 0.01 is its default for this solver, scikit-learn's is 0.0001. A "
+            "label counts as solved when the sum of its violations has fallen to eps·(share of "
+            "positives) of what the first sweep saw.",
+        ] = 0.01,
+        max_iter: Annotated[Count, "Limit on sweeps per label; 1000 in liblinear."] = 1000,
+        n_jobs: Processes = None,
     ) -> None:
         self.strength = strength
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        check_positive(strength=self.strength, tol=self.tol)
-        check_count(max_iter=self.max_iter)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])

@@ -6,11 +6,12 @@ WSDM 2017.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from longtail.methods._independent import IndependentLabels, RidgeProblem
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
+from longtail.parameters import Count, ErrorWeight, Jobs, Prune, RelativeGap
 
 
 class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
@@ -19,23 +20,6 @@ class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
     For each label, ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised to a proven relative gap, with
     a constant feature for the bias; then weights below `prune` in magnitude are dropped. Use
     features of unit length.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Relative distance to the optimal objective at which a label counts as solved.
-    max_iter : int
-        Limit on Newton steps, for labels that need them.
-    class_weight : None, "balanced" or mapping from names to numbers
-        How much the points with a label count in its problem against those without it: alike; so
-        that both sides weigh the same; or the number that the mapping has for the label, and one
-        for labels that it does not have.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -67,12 +51,12 @@ class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        prune: float = 0.01,
-        tol: float = 1e-4,
-        max_iter: int = 100,
+        C: ErrorWeight = 1.0,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: Annotated[Count, "Limit on Newton steps, for labels that need them."] = 100,
         class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.prune = prune

@@ -8,7 +8,7 @@ in processes, each problem with a seed of its own; the models do not depend on t
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +22,11 @@ from longtail.labels.sets import one_class_per_row
 from longtail.methods.linear._multiclass_base import (
     FOR_LESS,
     SWEEPS,
+    Eps,
     MarginClassifier,
+    Processes,
     SweepLimit,
+    Sweeps,
 )
 from longtail.methods.linear._multiclass_problems import (
     NO_COLUMN,
@@ -35,7 +38,7 @@ from longtail.methods.linear._multiclass_problems import (
     pair_weights,
     solve_labels,
 )
-from longtail.parameters import check_flag
+from longtail.parameters import ErrorWeight, MemoryLimit
 from longtail.runtime.estimates import (
     WORKSPACE,
     Estimate,
@@ -61,20 +64,6 @@ class OVA(SweepLimit, MarginClassifier):
 
     For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
     with a constant feature for the bias; all weights are kept. The best score wins.
-
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    tol : float
-        liblinear's eps: the largest violation of optimality at which a problem counts as solved.
-    max_iter : int
-        Limit on sweeps over the points.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Processes that train and threads that predict, as in scikit-learn; the model does not
-        depend on it.
 
     Attributes
     ----------
@@ -154,18 +143,6 @@ class MSVM(MarginClassifier):
     ½ Σ_y ‖w_y‖² + C Σ_i max(0, 1 + max_{y ≠ y_i} ⟨w_y, x_i⟩ - ⟨w_{y_i}, x_i⟩) is minimised for
     all classes at once by scikit-learn's `LinearSVC(multi_class="crammer_singer")`.
 
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    tol : float
-        liblinear's eps: the largest violation of optimality at which it counts as solved. It also
-        ends after 100,000 sweeps, which no parameter of scikit-learn changes for this problem.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads that predict, as in scikit-learn; the one problem is solved by one.
-
     Attributes
     ----------
     classes_ : array of shape (L,)
@@ -175,10 +152,12 @@ class MSVM(MarginClassifier):
 
     Notes
     -----
-    liblinear holds K·(D + 1) doubles, scikit-learn them again, and 12 bytes for each of N·K pairs
-    of points and classes: above `memory_limit` that is refused, with the estimate. For one class a
-    row: rows with several labels are repeated for each of them, rows without one are left out, and
-    one class is predicted. Classes without a training point are never listed.
+    Training is one problem, solved by one process; it also ends after 100,000 sweeps, which no
+    parameter of scikit-learn changes. liblinear holds K·(D + 1) doubles, scikit-learn them again,
+    and 12 bytes for each of N·K pairs of points and classes: above `memory_limit` that is refused,
+    with the estimate. For one class per row: rows with several labels are repeated for each of
+    them, rows without one are left out, and one class is predicted. Classes without a training
+    point are never listed.
 
     Examples
     --------
@@ -225,23 +204,6 @@ class OVO(SweepLimit):
     Each pair is told apart by a `LinearSVC` on the points of the two; the class that wins most of
     its duels is predicted, as by scikit-learn's `OneVsOneClassifier`.
 
-    Parameters
-    ----------
-    C : float
-        Weight of the errors against the penalty.
-    tol : float
-        liblinear's eps: the largest violation of optimality at which a problem counts as solved.
-    max_iter : int
-        Limit on sweeps over the points.
-    bias : bool
-        Whether a duel has a bias. With many unequal classes it should not: a point that has nothing
-        in common with either class then goes to the larger one, and so do the votes.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Processes that train and threads that predict, as in scikit-learn; the model does not
-        depend on it.
-
     Attributes
     ----------
     classes_ : array of shape (L,)
@@ -275,19 +237,20 @@ class OVO(SweepLimit):
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        bias: bool = True,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        C: ErrorWeight = 1.0,
+        tol: Eps = 1e-4,
+        max_iter: Sweeps = 1000,
+        bias: Annotated[
+            bool,
+            "Whether a duel has a bias. With many unequal classes it should not: a point that has "
+            "nothing in common with either class then goes to the larger one, and so do the "
+            "votes.",
+        ] = True,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Processes = None,
     ) -> None:
         super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
         self.bias = bias
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_flag(bias=self.bias)
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "fit_intercept": bool(self.bias)}

@@ -6,22 +6,47 @@ Learning 108, 2019.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ParameterError
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import check_count, check_flag, check_not_negative, check_positive
+from longtail.parameters import Count, Jobs, Positive, Prune
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 
-Loss = Literal["squared_hinge", "logistic"]
-Solver = Literal["working_set", "proximal_gradient", "accelerated"]
+Loss = Annotated[
+    Literal["squared_hinge", "logistic"], "The paper's squared hinge, or the logistic loss."
+]
+PenalizeBias = Annotated[bool, "Whether the penalty holds for the bias too, as in the paper."]
+Solver = Annotated[
+    Literal["working_set", "proximal_gradient", "accelerated"],
+    "The fast solver, or the paper's Algorithm 1 and its accelerated form, which are slow.",
+]
+StartFrom = Annotated[
+    Literal["dismec"] | None,
+    '"dismec" starts from the weights that DiSMEC learns at C = 1 / strength, as section 3.3 of '
+    "the paper suggests; by default every label starts from no weights, which is faster here.",
+]
+Violation = Annotated[
+    Positive,
+    "Violation of the optimality conditions, relative to the strength, at which a label counts as "
+    "solved.",
+]
+MaxSteps = Annotated[
+    Count,
+    "Limit on Newton steps per label; on gradient steps times ten for the slow solvers. Labels "
+    "that reach it are named in a warning.",
+]
+MaxSeconds = Annotated[
+    Positive | None,
+    "Limit on the seconds per label, with a warning likewise. What a label that reaches it gets "
+    "depends on the machine.",
+]
 
 
 class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
@@ -31,37 +56,6 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
     derivative misses the optimality conditions by more than `tol` times the strength, with a
     constant feature for the bias. A label is then known by the few features that speak for and
     against it. Use features of unit length.
-
-    Parameters
-    ----------
-    strength : float
-        Weight of the penalty, the paper's λ. Larger means fewer features a label.
-    loss : {"squared_hinge", "logistic"}
-        The paper's squared hinge, or the logistic loss.
-    penalize_bias : bool
-        Whether the penalty holds for the bias too, as in the paper.
-    solver : {"working_set", "proximal_gradient", "accelerated"}
-        The fast solver, or the paper's Algorithm 1 and its accelerated form, which are slow.
-    start_from : {None, "dismec"}
-        "dismec" starts from the weights that DiSMEC learns at C = 1 / strength, as section 3.3 of
-        the paper suggests; by default every label starts from no weights, which is faster here.
-    prune : float
-        Weights of smaller magnitude are dropped after training; 0 keeps all.
-    tol : float
-        Violation of the optimality conditions, relative to the strength, at which a label counts
-        as solved.
-    max_iter : int
-        Limit on Newton steps a label; on gradient steps times ten for the slow solvers. Labels
-        that reach it are named in a warning.
-    max_seconds : float, optional
-        Limit on the time for a label, with a warning likewise. What a label that reaches it gets
-        depends on the machine.
-    class_weight : None, "balanced" or mapping from names to numbers
-        How much the points with a label count in its problem against those without it: alike; so
-        that both sides weigh the same; or the number that the mapping has for the label, and one
-        for labels that it does not have.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -96,17 +90,19 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
     def __init__(
         self,
         *,
-        strength: float = 0.5,
+        strength: Annotated[
+            Positive, "Weight of the penalty, the paper's λ. Larger means fewer features per label."
+        ] = 0.5,
         loss: Loss = "squared_hinge",
-        penalize_bias: bool = True,
+        penalize_bias: PenalizeBias = True,
         solver: Solver = "working_set",
-        start_from: Literal["dismec"] | None = None,
-        prune: float = 0.0,
-        tol: float = 0.01,
-        max_iter: int = 200,
-        max_seconds: float | None = None,
+        start_from: StartFrom = None,
+        prune: Prune = 0.0,
+        tol: Violation = 0.01,
+        max_iter: MaxSteps = 200,
+        max_seconds: MaxSeconds = None,
         class_weight: ClassWeight = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.strength = strength
         self.loss = loss
@@ -119,28 +115,6 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
         self.max_seconds = max_seconds
         self.class_weight = class_weight
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        check_positive(strength=self.strength)
-        self._check_solving()
-
-    def _check_solving(self) -> None:
-        """Refuse parameters of the solver that make no sense."""
-        super()._check_parameters()
-        check_positive(tol=self.tol)
-        check_not_negative(prune=self.prune)
-        check_count(max_iter=self.max_iter)
-        check_flag(penalize_bias=self.penalize_bias)
-        if self.max_seconds is not None:
-            check_positive(max_seconds=self.max_seconds)
-        if self.start_from not in (None, "dismec"):
-            raise ParameterError(f"start_from must be None or 'dismec', not {self.start_from!r}.")
-        for name, kinds in (("loss", Loss), ("solver", Solver)):
-            if getattr(self, name) not in get_args(kinds):
-                raise ParameterError(
-                    f"{name} must be one of {', '.join(get_args(kinds))}, not "
-                    f"{getattr(self, name)!r}."
-                )
 
     def _usual_scale(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()

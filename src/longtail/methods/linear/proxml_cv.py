@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,28 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
 from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
-from longtail.methods.linear.proxml import Loss, ProXML, Solver
+from longtail.methods.linear.proxml import (
+    Loss,
+    MaxSeconds,
+    MaxSteps,
+    PenalizeBias,
+    ProXML,
+    Solver,
+    StartFrom,
+    Violation,
+)
 from longtail.metrics import Scorer, evaluate, scorer
-from longtail.parameters import check_count, check_seed
+from longtail.parameters import (
+    POSITIVE,
+    Count,
+    CountFromTwo,
+    Jobs,
+    Must,
+    Prune,
+    Seed,
+    each,
+    is_count,
+)
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
@@ -43,33 +62,6 @@ class ProXMLCV(ProXML):
     weakest, each starting from the weights of the one before, and measured on the fold. Then the
     model is trained on everything, at the strength that did best: it is the model that
     `ProXML(strength=strength_)` learns.
-
-    Parameters
-    ----------
-    strengths : int or sequence of float
-        The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to 0.1
-        times the median length of the rows of X.
-    folds : int
-        How many parts the points are cut into, at least 2. A row that is the only one with some
-        label is never held out.
-    scoring : str or callable
-        What decides: a name that `longtail.metrics.scorer` knows, such as "P@1", "PSP@5" or
-        "f1_micro", propensities being those of the training labels; or a function of (estimator,
-        X, Y), greater being better. None is "P@1".
-    rule : {"best", "one_standard_error"}
-        The strength of the best mean score, the stronger of equals; or the strongest whose mean
-        score is within one standard error of the best, for a smaller model.
-    patience : int, optional
-        After so many strengths in a row whose mean score is more than a standard error below the
-        best, weaker ones, which take longest, are not tried. None tries all.
-    loss, penalize_bias, solver, prune, tol, max_iter, max_seconds, class_weight : see `ProXML`
-        As there, for all models alike.
-    start_from : {None, "dismec"}
-        As in `ProXML`, for the final model alone.
-    random_state : int
-        Seed of the folds.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -111,22 +103,51 @@ class ProXMLCV(ProXML):
     def __init__(
         self,
         *,
-        strengths: tuple[float, ...] | int = 6,
-        folds: int = 3,
-        scoring: str | Callable[[Any, Any, Any], float] | None = "P@1",
-        rule: Literal["best", "one_standard_error"] = "best",
-        patience: int | None = 2,
+        strengths: Annotated[
+            tuple[float, ...] | int,
+            Must(
+                "a list of positive, finite numbers, or how many of them from 2 on",
+                lambda value: is_count(value, 2) or each(POSITIVE).allows(value),
+            ),
+            "The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to "
+            "0.1 times the median length of the rows of X.",
+        ] = 6,
+        folds: Annotated[
+            CountFromTwo,
+            "Parts that the points are cut into, each held out in turn. A row that is the only "
+            "one with some label is never held out.",
+        ] = 3,
+        scoring: Annotated[
+            str | Callable[[Any, Any, Any], float] | None,
+            Must(
+                "the name of a metric, such as 'P@1', or a function of (estimator, X, Y)",
+                lambda value: isinstance(value, str) or callable(value),
+            ),
+            'What decides: a name that `longtail.metrics.scorer` knows, such as "P@1", "PSP@5" or '
+            '"f1_micro", propensities being those of the training labels; or a function of '
+            '(estimator, X, Y), greater being better. None is "P@1".',
+        ] = "P@1",
+        rule: Annotated[
+            Literal["best", "one_standard_error"],
+            "The strength of the best mean score, the stronger of equals; or the strongest whose "
+            "mean score is within one standard error of the best, for a smaller model.",
+        ] = "best",
+        patience: Annotated[
+            Count | None,
+            "After so many strengths in a row whose mean score is more than a standard error "
+            "below the best, weaker ones, which take longest, are not tried. None tries all.",
+        ] = 2,
         loss: Loss = "squared_hinge",
-        penalize_bias: bool = True,
+        penalize_bias: PenalizeBias = True,
         solver: Solver = "working_set",
-        start_from: Literal["dismec"] | None = None,
-        prune: float = 0.0,
-        tol: float = 0.01,
-        max_iter: int = 200,
-        max_seconds: float | None = None,
+        start_from: Annotated[StartFrom, "As in `ProXML`, for the final model alone."] = None,
+        prune: Prune = 0.0,
+        tol: Violation = 0.01,
+        max_iter: MaxSteps = 200,
+        max_seconds: MaxSeconds = None,
         class_weight: ClassWeight = None,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        random_state: Annotated[Seed, "Seed of the folds."] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.strengths = strengths
         self.folds = folds
@@ -151,21 +172,8 @@ class ProXMLCV(ProXML):
         return getattr(self, "strength_", math.nan)
 
     def _check_parameters(self) -> None:
-        self._check_solving()
-        _checked_strengths(self.strengths)
-        check_count(least=2, folds=self.folds)
-        if self.patience is not None:
-            check_count(patience=self.patience)
-        check_seed(self.random_state)
-        if self.rule not in ("best", "one_standard_error"):
-            raise ParameterError(f"rule must be 'best' or 'one_standard_error', not {self.rule!r}.")
         if isinstance(self.scoring, str):
             _scorer(self.scoring, np.ones(1))
-        elif self.scoring is not None and not callable(self.scoring):
-            raise ParameterError(
-                f"scoring must be the name of a metric, such as 'P@1', or a function of "
-                f"(estimator, X, Y), not {self.scoring!r}."
-            )
 
     def _training_data(
         self, X: Any, y: Any, label_names: Any
@@ -209,7 +217,7 @@ class ProXMLCV(ProXML):
 
     def _grid(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The strengths, the strongest first."""
-        wanted = _checked_strengths(self.strengths)
+        wanted = _listed_strengths(self.strengths)
         if not isinstance(wanted, int):
             return wanted
         squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
@@ -349,18 +357,6 @@ def _scorer(name: str, chances: NDArray[np.float64]) -> Scorer:
     return scorer(name, propensities=chances if weighted else None)
 
 
-def _checked_strengths(given: Any) -> NDArray[np.float64] | int:
+def _listed_strengths(given: Any) -> NDArray[np.float64] | int:
     """Strengths, the strongest first and each once; or how many are wanted."""
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        check_count(least=2, **{"strengths, as a number of values,": given})
-        return int(given)
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.ndim != 1 or not len(values) or not ((values > 0) & (values < np.inf)).all():
-        raise ParameterError(
-            f"strengths must be a list of positive, finite numbers, or how many of them, not "
-            f"{given!r}."
-        )
-    return np.unique(values)[::-1]
+    return int(given) if is_count(given) else np.unique(np.asarray(given, dtype=float))[::-1]

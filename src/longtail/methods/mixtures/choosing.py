@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,14 +15,26 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.data.folds import fold_of_rows
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.methods.mixtures._costs import FOR_LESS
-from longtail.methods.mixtures._options import Decoding, Target
-from longtail.methods.mixtures._saved import packed, unpacked
-from longtail.methods.mixtures.conditional_bernoulli import (
-    ConditionalBernoulliMixture,
-    Learner,
+from longtail.methods.mixtures._options import (
+    AllowEmpty,
+    BestFor,
+    BoundTol,
+    ExpertKind,
+    Fits,
+    FoundBy,
+    GateKind,
+    Leaves,
+    MaxRounds,
+    Shrinkage,
+    Starts,
+    StartSeed,
+    TreesPerRound,
+    Validation,
 )
+from longtail.methods.mixtures._saved import packed, unpacked
+from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
 from longtail.methods.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
 from longtail.methods.mixtures.moments import marginals
@@ -30,7 +42,7 @@ from longtail.methods.mixtures.starts import first_shares
 from longtail.methods.mixtures.targets import optimal_sets
 from longtail.methods.mixtures.thresholds import above_threshold
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
-from longtail.parameters import check_count, check_positive, is_count
+from longtail.parameters import POSITIVE, Folds, Jobs, MemoryLimit, at_least, each, is_count
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.run import Run
@@ -53,19 +65,6 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     carried over: under a strong penalty the components become alike and stay so.) The measure of
     `target` on the held-out fold decides. The final model is the one that
     `ConditionalBernoulliMixture(n_components=chosen_n_components_, C=C_)` learns.
-
-    Parameters
-    ----------
-    numbers_of_components : sequence of int
-        To try; the paper's grid is 5, 10, 15 to 60.
-    Cs : sequence of float
-        Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.
-    folds : int
-        How many parts the points are cut into, at least 2.
-    experts, gate, leaves, shrinkage, n_trees, target, decoding, allow_empty, max_rounds, tol, \
-validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `ConditionalBernoulliMixture`
-        As there; `decoding="threshold"` is chosen for the final model
-        alone, and thresholds of one half decide among settings.
 
     Attributes
     ----------
@@ -100,25 +99,37 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
     def __init__(
         self,
         *,
-        numbers_of_components: tuple[int, ...] = (5, 10, 20, 30, 40, 50),
-        Cs: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1000.0),
-        folds: int = 3,
-        experts: Learner = "logistic",
-        gate: Learner | None = None,
-        leaves: int = 5,
-        shrinkage: float = 0.1,
-        n_trees: int = 10,
-        target: Target = "subset",
-        decoding: Decoding = "joint",
-        allow_empty: bool | None = None,
-        max_rounds: int = 20,
-        tol: float = 1e-3,
-        validation: float = 0.0,
-        n_starts: int = 10,
-        n_fits: int = 1,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        numbers_of_components: Annotated[
+            tuple[int, ...],
+            each(at_least(1)),
+            "Numbers of components to try; the paper's grid is 5, 10, 15 to 60.",
+        ] = (5, 10, 20, 30, 40, 50),
+        Cs: Annotated[
+            tuple[float, ...],
+            each(POSITIVE),
+            "Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.",
+        ] = (0.1, 1.0, 10.0, 100.0, 1000.0),
+        folds: Folds = 3,
+        experts: ExpertKind = "logistic",
+        gate: GateKind = None,
+        leaves: Leaves = 5,
+        shrinkage: Shrinkage = 0.1,
+        n_trees: TreesPerRound = 10,
+        target: BestFor = "subset",
+        decoding: Annotated[
+            FoundBy,
+            "As in `ConditionalBernoulliMixture`. A threshold is chosen for the final model alone; "
+            "thresholds of one half decide among settings.",
+        ] = "joint",
+        allow_empty: AllowEmpty = None,
+        max_rounds: MaxRounds = 20,
+        tol: BoundTol = 1e-3,
+        validation: Validation = 0.0,
+        n_starts: Starts = 10,
+        n_fits: Fits = 1,
+        random_state: StartSeed = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.numbers_of_components = numbers_of_components
         self.Cs = Cs
@@ -142,17 +153,6 @@ validation, n_starts, n_fits, random_state, memory_limit, n_jobs : see `Conditio
 
     def _wanted(self) -> tuple[int, float]:
         return getattr(self, "chosen_n_components_", 1), getattr(self, "C_", 1.0)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("numbers_of_components", "Cs"):
-            values = getattr(self, name)
-            if isinstance(values, str) or not np.ndim(values) or not len(values):
-                raise ParameterError(f"{name} must list at least one value, not {values!r}.")
-        for size in self.numbers_of_components:
-            check_count(numbers_of_components=size)
-        check_positive(**{f"Cs[{i}]": C for i, C in enumerate(self.Cs)})
-        check_count(least=2, folds=self.folds)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         sizes = sorted(set(map(int, self.numbers_of_components)))

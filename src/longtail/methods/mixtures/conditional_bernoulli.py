@@ -6,7 +6,7 @@ and its supplement.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,23 @@ from longtail.errors import ModelError, ParameterError
 from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier, log_odds_of
 from longtail.methods.mixtures._costs import FOR_LESS, mixture_estimate
-from longtail.methods.mixtures._options import Decoding, Target, check_options
+from longtail.methods.mixtures._options import (
+    AllowEmpty,
+    BestFor,
+    BoundTol,
+    ExpertKind,
+    Fits,
+    FoundBy,
+    GateKind,
+    Learner,
+    Leaves,
+    MaxRounds,
+    Shrinkage,
+    Starts,
+    StartSeed,
+    TreesPerRound,
+    Validation,
+)
 from longtail.methods.mixtures._warnings import warn_of_dropped, warn_of_inexact, warn_of_one_set
 from longtail.methods.mixtures.boosting import BoostedExperts, BoostedGate
 from longtail.methods.mixtures.decoding import most_probable_sets
@@ -29,18 +45,16 @@ from longtail.methods.mixtures.starts import first_shares
 from longtail.methods.mixtures.targets import optimal_sets
 from longtail.methods.mixtures.thresholds import above_threshold, best_threshold
 from longtail.parameters import (
-    check_count,
-    check_limit,
-    check_not_negative,
-    check_positive,
-    check_seed,
+    Count,
+    Jobs,
+    MemoryLimit,
+    Positive,
 )
 from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Run
 from longtail.runtime.seeds import row_seeds
 
-Learner = Literal["logistic", "boosting"]
 GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
 EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
 ALIVE = 0.5  # points that a component needs to be kept
@@ -56,55 +70,6 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     A gate divides the points among K components; within a component the labels are independent, so
     that dependencies between labels are those between components. Both are trained together by
     expectation maximisation. The most probable label set is found exactly.
-
-    Parameters
-    ----------
-    n_components : int
-        K. One is binary relevance; more than there are distinct label sets is no error, since
-        components of the same labels may differ in where they apply, and more than there are
-        training points counts as so many. Components that lose all their points in training are
-        dropped; if fewer than half are left, a warning says so.
-    experts : {"logistic", "boosting"}
-        What predicts a label within a component: logistic regression, or gradient-boosted trees
-        (needs LightGBM to train).
-    gate : {"logistic", "boosting"}, optional
-        What weighs the components; by default as `experts`.
-    C : float
-        Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the variance
-        of the paper's Gaussian prior.
-    leaves : int
-        Of the boosted trees: leaves of each.
-    shrinkage : float
-        Of the boosted trees: factor on what each says.
-    n_trees : int
-        Of the boosted trees: how many are added a round.
-    target : {"subset", "hamming", "f1", "jaccard"}
-        The measure for which `predict` gives the best set; see Notes.
-    decoding : {"joint", "threshold", "sample"}
-        How that set is found: from the joint distribution; as the labels above a threshold ("f1",
-        "jaccard"); or from sets drawn at random, for the same row always the same.
-    allow_empty : bool, optional
-        Whether the set without labels may be predicted; by default if the training set has it.
-    max_rounds : int
-        Limit on rounds of expectation maximisation.
-    tol : float
-        Training ends when a round lowers the bound by less than this share.
-    validation : float
-        Share of the rows held out, 0 for none: training ends when their likelihood no longer rises,
-        the best round is kept, and the threshold of `decoding="threshold"` is chosen on them, which
-        without any is chosen on the training rows.
-    n_starts : int
-        Random starts of the Bernoulli mixture of the label sets that training starts from.
-    n_fits : int
-        Whole trainings: the first from these starts, the others from clusters of the features and
-        from single Bernoulli mixtures in turn. The one with the lowest bound, or held-out loss, is
-        kept. Expectation maximisation finds a local optimum; a few more starts help small mixtures.
-    random_state : int
-        Of these starts, the held-out rows and the samples.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -169,24 +134,34 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def __init__(
         self,
         *,
-        n_components: int = 20,
-        experts: Learner = "logistic",
-        gate: Learner | None = None,
-        C: float = 1.0,
-        leaves: int = 5,
-        shrinkage: float = 0.1,
-        n_trees: int = 10,
-        target: Target = "subset",
-        decoding: Decoding = "joint",
-        allow_empty: bool | None = None,
-        max_rounds: int = 20,
-        tol: float = 1e-3,
-        validation: float = 0.0,
-        n_starts: int = 10,
-        n_fits: int = 1,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        n_components: Annotated[
+            Count,
+            "K. One is binary relevance; more than there are distinct label sets is no error, "
+            "since components of the same labels may differ in where they apply, and more than "
+            "there are training points counts as so many. Components that lose all their points "
+            "in training are dropped; if fewer than half are left, a warning says so.",
+        ] = 20,
+        experts: ExpertKind = "logistic",
+        gate: GateKind = None,
+        C: Annotated[
+            Positive,
+            "Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the "
+            "variance of the paper's Gaussian prior.",
+        ] = 1.0,
+        leaves: Leaves = 5,
+        shrinkage: Shrinkage = 0.1,
+        n_trees: TreesPerRound = 10,
+        target: BestFor = "subset",
+        decoding: FoundBy = "joint",
+        allow_empty: AllowEmpty = None,
+        max_rounds: MaxRounds = 20,
+        tol: BoundTol = 1e-3,
+        validation: Validation = 0.0,
+        n_starts: Starts = 10,
+        n_fits: Fits = 1,
+        random_state: StartSeed = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.n_components = n_components
         self.experts = experts
@@ -210,27 +185,10 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     # ---- training ----------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        n_components, C = self._wanted()
-        check_count(
-            n_components=n_components, leaves=self.leaves, n_trees=self.n_trees,
-            max_rounds=self.max_rounds, n_starts=self.n_starts, n_fits=self.n_fits,
-        )  # fmt: skip
-        check_positive(C=C, shrinkage=self.shrinkage)
-        check_not_negative(tol=self.tol, validation=self.validation)
-        check_seed(self.random_state)
-        check_limit(memory_limit=self.memory_limit)
-        for name, value in (("experts", self.experts), ("gate", self._gate_kind)):
-            if value not in get_args(Learner):
-                raise ParameterError(f"{name} must be 'logistic' or 'boosting', not {value!r}.")
-        check_options(target=self.target, decoding=self.decoding)
         if self.decoding == "threshold" and self.target not in ("f1", "jaccard"):
             raise ParameterError(
                 f"decoding='threshold' is for the targets 'f1' and 'jaccard', not {self.target!r}."
             )
-        if self.allow_empty not in (None, True, False):
-            raise ParameterError(f"allow_empty is True, False or None, not {self.allow_empty!r}.")
-        if not self.validation < 1:
-            raise ParameterError(f"validation must be a share below 1, not {self.validation!r}.")
 
     def _wanted(self) -> tuple[int, float]:
         """Components and C to train with."""

@@ -6,7 +6,7 @@ deep enough that what is left of it without any one fold still has the neighbour
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +19,17 @@ from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Run
 from longtail.search import FOLDS, NUMBERS_OF_NEIGHBORS, Neighbours, random_folds
 from longtail.search.neighbours import (
+    Metric,
     NeighbourIndex,
     Rows,
-    check_metric,
     find_others,
     is_better_dense,
     search_estimate,
 )
+
+Distance = Annotated[
+    Metric, "Distance of points. For rows of equal length both give the same neighbours."
+]
 
 
 class LazyClassifier(VotingClassifier):
@@ -37,14 +41,10 @@ class LazyClassifier(VotingClassifier):
 
     kept_data: ClassVar[tuple[str, ...]] = ("points_", "labels_")
 
-    metric: Literal["euclidean", "cosine"]
+    metric: Metric
 
     points_: Rows
     labels_: sp.csr_array
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_metric(self.metric)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         n, deepest = X.shape[0], 2 * max(sizes_to_try(self.n_neighbors, X.shape[0])) + 24

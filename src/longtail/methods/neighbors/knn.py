@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.methods.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
+from longtail.methods.neighbors._lazy import (
+    Distance,
+    FoldNeighbours,
+    LazyClassifier,
+    folds_of,
+    sizes_to_try,
+)
+from longtail.parameters import Count, Jobs, Seed, UpToOne
 from longtail.runtime.run import Run
 from longtail.search import THRESHOLD, Neighbours, choose_voting, vote_in_parts
 
@@ -18,21 +25,6 @@ class KNN(LazyClassifier):
     The training points are kept as they are. A label's score is its share among the label sets of
     the nearest of them, equation (1) of Shen et al. 2018; of equal shares that of nearer points
     comes first.
-
-    Parameters
-    ----------
-    n_neighbors : int, optional
-        How many training points vote. None: 1, 5, 10 or 20, whichever has the best example-F1 in
-        5-fold cross-validation, which takes one search of the training points.
-    threshold : float, optional
-        Share of the votes from which on a label is predicted. None: chosen along with the number of
-        neighbours among 0.05, 0.10, ... 1.
-    metric : {"euclidean", "cosine"}
-        Distance. For rows of equal length both give the same neighbours.
-    random_state : int
-        Seed of the folds.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; nothing depends on it but the time.
 
     Attributes
     ----------
@@ -73,11 +65,20 @@ class KNN(LazyClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | None = None,
-        threshold: float | None = THRESHOLD,
-        metric: Literal["euclidean", "cosine"] = "euclidean",
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        n_neighbors: Annotated[
+            Count | None,
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the "
+            "best example-F1 in 5-fold cross-validation, which takes one search of the training "
+            "points.",
+        ] = None,
+        threshold: Annotated[
+            UpToOne | None,
+            "Share of the votes from which on a label is predicted. None: chosen along with the "
+            "number of neighbours among 0.05, 0.10, ... 1.",
+        ] = THRESHOLD,
+        metric: Distance = "euclidean",
+        random_state: Annotated[Seed, "Seed of the folds, where something is chosen."] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.threshold = threshold

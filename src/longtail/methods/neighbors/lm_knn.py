@@ -5,7 +5,7 @@ Liu & Tsang, Large Margin Metric Learning for Multi-Label Prediction, AAAI 2015.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.neighbors._lazy import folds_of, sizes_to_try
 from longtail.methods.neighbors.metric import LearnedMetric, MarginProblem, learn_metric, losses_of
-from longtail.parameters import check_count, check_limit, check_positive, check_share
+from longtail.parameters import Count, Jobs, MemoryLimit, Positive, Seed, Share, UpToOne, at_least
 from longtail.runtime.estimates import PRODUCT, Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.kept import kept_for
 from longtail.runtime.libraries import one_thread
@@ -46,41 +46,6 @@ class LMKNN(VotingClassifier):
     its own label vector than to those of its neighbours, by as many labels as they differ in. A
     new point gets the labels that at least half of the nearest training points have, nearest by
     their outputs under Q.
-
-    Parameters
-    ----------
-    n_neighbors : int, optional
-        How many training points vote. None: 1, 5, 10 or 20, whichever has the best example-F1 on
-        held-out folds, without which regressions and metric are learned anew.
-    threshold : float, optional
-        Share of the votes from which on a label is predicted. None: chosen along with the number of
-        neighbours among 0.05, 0.10, ... 1.
-    C : float
-        Weight of the constraints.
-    eta : float
-        Share by which step sizes of the gradient method shrink, between 0 and 1.
-    n_constraints : int
-        Neighbours, by features, whose label vectors the output of a point is held apart from.
-    n_dimensions : int, optional
-        Coordinates of the space of labels: the first principal directions of the label vectors. As
-        many as there are labels make it the whole space. By default 256, or all if there are fewer.
-    strength : float
-        Weight of the penalty ½‖w‖² of the regressions.
-    among : {"points", "labels"}
-        Whether the neighbours of an output are sought among the outputs of the training points, or
-        among their label vectors.
-    validation_folds : int
-        How many of the five folds are held out in turn for choosing; each is a training of its own.
-    tol : float
-        Stop once the objective falls by no more than this share of itself in three steps running.
-    max_iter : int
-        Limit on steps.
-    random_state : int
-        Seed of the folds, of the Lanczos method, and of drawn constraints.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads of search and regressions, as in scikit-learn; nothing depends on it but the time.
 
     Attributes
     ----------
@@ -155,20 +120,55 @@ class LMKNN(VotingClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | None = None,
-        threshold: float | None = THRESHOLD,
-        C: float = 10.0,
-        eta: float = 0.4,
-        n_constraints: int = 10,
-        n_dimensions: int | None = None,
-        strength: float = 1.0,
-        among: Literal["points", "labels"] = "points",
-        validation_folds: int = 1,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        n_neighbors: Annotated[
+            Count | None,
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the "
+            "best example-F1 on held-out folds, without which regressions and metric are "
+            "learned anew.",
+        ] = None,
+        threshold: Annotated[
+            UpToOne | None,
+            "Share of the votes from which on a label is predicted. None: chosen along with the "
+            "number of neighbours among 0.05, 0.10, ... 1.",
+        ] = THRESHOLD,
+        C: Annotated[Positive, "Weight of the constraints."] = 10.0,
+        eta: Annotated[
+            Share, "Share by which step sizes of the gradient method shrink, between 0 and 1."
+        ] = 0.4,
+        n_constraints: Annotated[
+            Count,
+            "Neighbours, by features, whose label vectors the output of a point is held apart "
+            "from.",
+        ] = 10,
+        n_dimensions: Annotated[
+            Count | None,
+            "Coordinates of the space of labels: the first principal directions of the label "
+            "vectors. As many as there are labels make it the whole space. By default 256, or all "
+            "if there are fewer.",
+        ] = None,
+        strength: Annotated[Positive, "Weight of the penalty ½‖w‖² of the regressions."] = 1.0,
+        among: Annotated[
+            Literal["points", "labels"],
+            "Whether the neighbours of an output are sought among the outputs of the training "
+            "points, or among their label vectors.",
+        ] = "points",
+        validation_folds: Annotated[
+            int,
+            at_least(1, FOLDS),
+            "How many of the five folds are held out in turn for choosing; each is a training of "
+            "its own.",
+        ] = 1,
+        tol: Annotated[
+            Positive,
+            "Stop once the objective falls by no more than this share of itself in three steps "
+            "running.",
+        ] = 1e-3,
+        max_iter: Annotated[Count, "Limit on steps."] = 100,
+        random_state: Annotated[
+            Seed, "Seed of the folds, of the Lanczos method, and of drawn constraints."
+        ] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.threshold = threshold
@@ -184,24 +184,6 @@ class LMKNN(VotingClassifier):
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive(C=self.C, strength=self.strength, tol=self.tol)
-        check_share(eta=self.eta)
-        check_limit(memory_limit=self.memory_limit)
-        check_count(
-            n_constraints=self.n_constraints, max_iter=self.max_iter,
-            validation_folds=self.validation_folds,
-        )  # fmt: skip
-        if self.validation_folds > FOLDS:
-            raise ParameterError(
-                f"validation_folds is at most {FOLDS}, not {self.validation_folds}."
-            )
-        if self.n_dimensions is not None:
-            check_count(n_dimensions=self.n_dimensions)
-        if self.among not in ("points", "labels"):
-            raise ParameterError(f"among must be 'points' or 'labels', not {self.among!r}.")
 
     # ---- training ----------------------------------------------------------------------------
 

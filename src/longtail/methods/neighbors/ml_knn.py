@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +18,19 @@ from scipy.special import expit, logit
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError
 from longtail.explanation import Explanation
-from longtail.methods.neighbors._lazy import FoldNeighbours, LazyClassifier, folds_of, sizes_to_try
+from longtail.methods.neighbors._lazy import (
+    Distance,
+    FoldNeighbours,
+    LazyClassifier,
+    folds_of,
+    sizes_to_try,
+)
 from longtail.methods.neighbors._posterior_kernels import (
     best_posteriors,
     count_votes,
     posteriors_from,
 )
-from longtail.parameters import check_limit, check_positive
+from longtail.parameters import Count, Jobs, MemoryLimit, Positive, Seed, UpToOne
 from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.runtime.run import Run
 from longtail.search import THRESHOLD, THRESHOLDS, choose_voting
@@ -91,25 +97,6 @@ class MLKNN(LazyClassifier):
     rare label can win with few votes, and a label that says nothing about its surroundings is
     decided by its frequency.
 
-    Parameters
-    ----------
-    n_neighbors : int, optional
-        How many training points vote. None: 1, 5, 10 or 20, whichever has the best example-F1 in
-        5-fold cross-validation, for which the counts are made anew without each fold.
-    threshold : float, optional
-        Posterior probability from which on a label is predicted; 0.5 is the maximum a posteriori.
-        None: chosen along with the number of neighbours among 0.05, 0.10, ... 1.
-    smoothing : float
-        Added to all counts, the paper's s.
-    metric : {"euclidean", "cosine"}
-        Distance.
-    random_state : int
-        Seed of the folds.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; nothing depends on it but the time.
-
     Attributes
     ----------
     classes_ : array of shape (L,)
@@ -149,13 +136,23 @@ class MLKNN(LazyClassifier):
     def __init__(
         self,
         *,
-        n_neighbors: int | None = None,
-        threshold: float | None = THRESHOLD,
-        smoothing: float = 1.0,
-        metric: Literal["euclidean", "cosine"] = "euclidean",
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        n_neighbors: Annotated[
+            Count | None,
+            "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the "
+            "best example-F1 in 5-fold cross-validation, for which the counts are made anew "
+            "without each fold.",
+        ] = None,
+        threshold: Annotated[
+            UpToOne | None,
+            "Posterior probability from which on a label is predicted; 0.5 is the maximum a "
+            "posteriori. None: chosen along with the number of neighbours among 0.05, 0.10, ... "
+            "1.",
+        ] = THRESHOLD,
+        smoothing: Annotated[Positive, "Added to all counts, the paper's s."] = 1.0,
+        metric: Distance = "euclidean",
+        random_state: Annotated[Seed, "Seed of the folds, where something is chosen."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.threshold = threshold
@@ -164,11 +161,6 @@ class MLKNN(LazyClassifier):
         self.random_state = random_state
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive(smoothing=self.smoothing)
-        check_limit(memory_limit=self.memory_limit)
 
     def _table_bytes(self, n: int, n_labels: int) -> int:
         """Of the counts of labels among as many neighbours as are tried at most, and the odds."""

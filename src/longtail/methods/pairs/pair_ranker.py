@@ -7,7 +7,7 @@ Classification Problems, IDA 2015.
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import InputError, LongtailWarning, ModelError, ParameterError
+from longtail.errors import InputError, LongtailWarning, ModelError
 from longtail.methods.pairs._counts import as_counts, unit_of
 from longtail.methods.pairs._new_classes import OpenClasses
 from longtail.methods.pairs._training import Learner, scale_of_scores
@@ -27,7 +27,7 @@ from longtail.methods.pairs.explanation import explain_class
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import ABSENT, SIMILARITY_NAMES, ClassScorer, similarities
 from longtail.methods.pairs.transformed_set import KEPT_BYTES, ROW_BYTES, Rivals, TransformedSet
-from longtail.parameters import check_count, check_flag, check_positive, check_seed
+from longtail.parameters import Count, CountFromTwo, Jobs, Positive, Seed
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import in_blocks, thread_count
@@ -50,33 +50,6 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     a class (words they share, weighted in eight ways, and the distances to the two nearest
     documents of the class) are combined by one weight vector, the same for every class, which is
     learned from pairs: a document with its class against the same document with another class.
-
-    Parameters
-    ----------
-    C : float, optional
-        Weight of the pairs' losses against the penalty ½‖w‖². None: the one of 0.001, 0.01, ...,
-        1000 with the highest share of held-out documents whose class scores highest (of some 10,000
-        at most); of equal ones the smallest.
-    folds : int
-        Folds of documents for that choice.
-    pairs : {"auto", "all", "uniform", "adversarial"}
-        The classes that compete with the true one. "all": every class, exactly. "uniform": of the
-        classes that share a word with the document `n_pairs` at random, weighted so that the
-        objective has the right expectation. "adversarial": the `n_pairs` that score highest, found
-        in rounds, which is another objective. "auto": "all" if at most 1,048,576 pairs share a word
-        (as bounded by the lengths of the words' entries in the index), "uniform" otherwise.
-    n_pairs : int
-        Competing classes for each document and true class; ignored if all compete.
-    leave_one_out : bool
-        Whether a training document is taken out of its own class when its similarities are
-        computed. False is the paper to the letter, and much worse.
-    term_weights : bool
-        Whether X may hold fractions, taken as weights of terms and rounded to a thousandth of their
-        mean or finer. By default they are refused, since most likely X is tf-idf or dense.
-    random_state : int
-        Of folds, pairs and the documents on which the margin is chosen.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -159,14 +132,40 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     def __init__(
         self,
         *,
-        C: float | None = None,
-        folds: int = 3,
-        pairs: Pairs = "auto",
-        n_pairs: int = 20,
-        leave_one_out: bool = True,
-        term_weights: bool = False,
-        random_state: int = 0,
-        n_jobs: int | None = None,
+        C: Annotated[
+            Positive | None,
+            "Weight of the pairs' losses against the penalty ½‖w‖². None: chosen, the one of "
+            "0.001, 0.01, ..., 1000 with the highest share of held-out documents whose class "
+            "scores highest (of some 10,000 at most); of equal ones the smallest.",
+        ] = None,
+        folds: Annotated[CountFromTwo, "Folds of documents for that choice."] = 3,
+        pairs: Annotated[
+            Pairs,
+            'The classes that compete with the true one. "all": every class, exactly. "uniform": '
+            "of the classes that share a word with the document `n_pairs` at random, weighted so "
+            'that the objective has the right expectation. "adversarial": the `n_pairs` that '
+            'score highest, found in rounds, which is another objective. "auto": "all" if at most '
+            "1,048,576 pairs share a word (as bounded by the lengths of the words' entries in the "
+            'index), "uniform" otherwise.',
+        ] = "auto",
+        n_pairs: Annotated[
+            Count, "Competing classes for each document and true class; ignored if all compete."
+        ] = 20,
+        leave_one_out: Annotated[
+            bool,
+            "Whether a training document is taken out of its own class when its similarities are "
+            "computed. False is the paper to the letter, and much worse.",
+        ] = True,
+        term_weights: Annotated[
+            bool,
+            "Whether X may hold fractions, taken as weights of terms and rounded to a thousandth "
+            "of their mean or finer. By default they are refused, since most likely X is tf-idf "
+            "or dense.",
+        ] = False,
+        random_state: Annotated[
+            Seed, "Seed of folds, pairs and the documents on which the margin is chosen."
+        ] = 0,
+        n_jobs: Jobs = None,
     ) -> None:
         self.C = C
         self.folds = folds
@@ -178,18 +177,6 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         self.n_jobs = n_jobs
 
     # ---- training ----------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        if self.C is not None:
-            check_positive(C=self.C)
-        check_count(least=2, folds=self.folds)
-        check_count(n_pairs=self.n_pairs)
-        check_seed(self.random_state)
-        if self.pairs not in get_args(Pairs):
-            raise ParameterError(
-                f"pairs must be one of {', '.join(get_args(Pairs))}, not {self.pairs!r}."
-            )
-        check_flag(leave_one_out=self.leave_one_out, term_weights=self.term_weights)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         entries = float(X.nnz) * max(Y.nnz / max(X.shape[0], 1), 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import polars as pl
@@ -34,10 +34,16 @@ from longtail.methods.prototypes.network import (
 from longtail.methods.prototypes.size import SizeReport, size_report
 from longtail.methods.prototypes.training import train_prototypes
 from longtail.parameters import (
-    check_count,
-    check_limit,
-    check_not_negative,
-    check_positive,
+    Count,
+    CountFromZero,
+    Jobs,
+    MemoryLimit,
+    Must,
+    NotNegative,
+    Positive,
+    Seed,
+    ShareOrZero,
+    UpToOne,
     is_count,
 )
 from longtail.runtime.estimates import PRODUCT, Estimate, matrix_bytes, refuse_beyond
@@ -61,77 +67,6 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     Training needs torch (`pip install "longtail[deep]"`); prediction with the default encoder does
     not.
-
-    Parameters
-    ----------
-    n_bits : int
-        Length of the codes: d.
-    ratio : float
-        Prototypes as a share of the training points: m = ⌊ratio · n⌋.
-    start : {"projections", "pca"}
-        Where the codes begin: the signs of random directions of the prototypes' labels, or of
-        their principal components, as in the paper. See the page on prototypes.
-    rarity : float
-        By how much rare labels count for more where the codes begin: each label is divided by the
-        points that have it, to this power. 0.3 lifts macro-F1 at a small price in the others.
-    hidden : int, optional
-        Hidden units of the encoder, and of a decoder with layers. By default 4,096, as in the
-        paper, from 16,384 points on; with fewer points 2,048, which find as much and predict twice
-        as fast; no more than the largest power of two up to their number, and at least 64.
-    units : {"random", "points"}
-        Where the hidden units of the encoder begin: at random, or at training points, with the
-        last layer solved for the codes by least squares. The second suits many features that say
-        much, such as words, with a small `learning_rate` (2e-4); the first suits noisy ones.
-    encoder : torch.nn.Module, optional
-        A network of your own from mini-batches of dense float32 rows (batch, D) to (batch, n_bits)
-        real values. It is copied, not changed. See `attach_encoder` for loading.
-    decoder : {"linear", "layers"} or torch.nn.Module
-        From codes to labels: one linear layer; two layers with `hidden` units, as in the paper; or
-        a network of your own from (batch, n_bits) to (batch, L). Two layers can learn any codes by
-        heart, so moving the codes gains nothing with them; see the page on prototypes.
-    mu : float
-        Weight of the encoder's distance from the codes in the objective (8): μ.
-    alpha : float
-        Weight of the codes' distance from uncorrelated bits: α.
-    tau : float
-        How much a bit must gain to flip: τ of (12).
-    learning : {"joint", "no-decoder", "fixed-codes"}
-        What is learned beside the encoder: codes and decoder as in the paper, codes alone, or
-        nothing. For comparisons.
-    learning_rate : float
-        Of Adam, for both networks, in the first round; it falls evenly to nothing over
-        `max_rounds`.
-    batch_size : int
-        Points, or prototypes, of a mini-batch.
-    steps : int, optional
-        Mini-batches of the encoder a round: T. The decoder, whose mini-batches of prototypes stand
-        for some ten times as many points, takes half as many. By default as many as make one pass
-        through the points, at least 50.
-    max_rounds : int
-        Limit on the rounds of Algorithm 2.
-    warmup : int
-        Rounds before the first B step: networks that have learned little give bad advice.
-    tol : float
-        Training ends once the objective (8) changes by no more than this share in a round.
-    n_neighbors : int, optional
-        Prototypes that vote. None: the best of 1, 5, 10 and 20 on the held-out points.
-    threshold : float, optional
-        The mean vote from which on a label is predicted. None: the best of 0.05, 0.1, ..., 1 on the
-        held-out points.
-    validation : float
-        Share of the points held out of training, on which the best round is chosen by example-F1,
-        with the number of neighbours and the threshold if these are None. 0: none; the last round
-        counts then.
-    device : str
-        Where torch trains: "auto" (a GPU if there is one), "cpu", "cuda", ...
-    random_state : int
-        Seed. On a CPU the same seed, data and number of torch threads give the same bits.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate. Networks of your
-        own are not counted, and not refused.
-    n_jobs : int, optional
-        Threads for clustering and prediction, as in scikit-learn; the model does not depend on it.
-        torch trains on as many threads as `torch.get_num_threads()` says.
 
     Attributes
     ----------
@@ -197,31 +132,120 @@ class DeepBinaryPrototypes(VotingClassifier):
     def __init__(
         self,
         *,
-        n_bits: int = 128,
-        ratio: float = 0.1,
-        start: Start = "projections",
-        rarity: float = 0.0,
-        hidden: int | None = None,
-        units: Units = "random",
-        encoder: Any = None,
-        decoder: Decoder | Any = "linear",
-        mu: float = 0.05,
-        alpha: float = 0.01,
-        tau: float = 0.3,
-        learning: Learning = "joint",
-        learning_rate: float = 3e-3,
-        batch_size: int = 128,
-        steps: int | None = None,
-        max_rounds: int = 15,
-        warmup: int = 2,
-        tol: float = 1e-3,
-        n_neighbors: int | None = None,
-        threshold: float | None = 0.5,
-        validation: float = 0.1,
-        device: str = "auto",
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        n_bits: Annotated[Count, "Length of the codes in bits: d."] = 128,
+        ratio: Annotated[
+            UpToOne, "Prototypes as a share of the training points: m = ⌊ratio · n⌋."
+        ] = 0.1,
+        start: Annotated[
+            Start,
+            "Where the codes begin: the signs of random directions of the prototypes' labels, or "
+            "of their principal components, as in the paper. See the page on prototypes.",
+        ] = "projections",
+        rarity: Annotated[
+            NotNegative,
+            "By how much rare labels count for more where the codes begin: each label is divided "
+            "by the points that have it, to this power. 0.3 lifts macro-F1 at a small price in "
+            "the others.",
+        ] = 0.0,
+        hidden: Annotated[
+            Count | None,
+            "Hidden units of the encoder, and of a decoder with layers. By default 4,096, as in "
+            "the paper, from 16,384 points on; with fewer points 2,048, which find as much and "
+            "predict twice as fast; no more than the largest power of two up to their number, and "
+            "at least 64.",
+        ] = None,
+        units: Annotated[
+            Units,
+            "Where the hidden units of the encoder begin: at random, or at training points, with "
+            "the last layer solved for the codes by least squares. The second suits many features "
+            "that say much, such as words, with a small `learning_rate` (2e-4); the first suits "
+            "noisy ones.",
+        ] = "random",
+        encoder: Annotated[
+            Any,
+            Must("None or a torch.nn.Module"),
+            "A network of your own from mini-batches of dense float32 rows (batch, D) to (batch, "
+            "n_bits) real values. It is copied, not changed. See `attach_encoder` for loading.",
+        ] = None,
+        decoder: Annotated[
+            Decoder | Any,
+            Must(
+                "'linear', 'layers' or a torch.nn.Module",
+                lambda value: value in get_args(Decoder) or not isinstance(value, str),
+            ),
+            "From codes to labels: one linear layer; two layers with `hidden` units, as in the "
+            "paper; or a network of your own from (batch, n_bits) to (batch, L). Two layers can "
+            "learn any codes by heart, so moving the codes gains nothing with them; see the page "
+            "on prototypes.",
+        ] = "linear",
+        mu: Annotated[
+            Positive, "Weight of the encoder's distance from the codes in the objective (8): μ."
+        ] = 0.05,
+        alpha: Annotated[
+            NotNegative, "Weight of the codes' distance from uncorrelated bits: α."
+        ] = 0.01,
+        tau: Annotated[Positive, "How much a bit must gain to flip: τ of (12)."] = 0.3,
+        learning: Annotated[
+            Learning,
+            "What is learned beside the encoder: codes and decoder as in the paper, codes alone, "
+            "or nothing. For comparisons.",
+        ] = "joint",
+        learning_rate: Annotated[
+            Positive,
+            "Step size of Adam, for both networks, in the first round; it falls evenly to nothing "
+            "over `max_rounds`.",
+        ] = 3e-3,
+        batch_size: Annotated[Count, "Points, or prototypes, of a mini-batch."] = 128,
+        steps: Annotated[
+            Count | None,
+            "Mini-batches of the encoder per round: T. The decoder, whose mini-batches of "
+            "prototypes stand for some ten times as many points, takes half as many. By default "
+            "as many as make one pass through the points, at least 50.",
+        ] = None,
+        max_rounds: Annotated[Count, "Limit on the rounds of Algorithm 2."] = 15,
+        warmup: Annotated[
+            CountFromZero,
+            "Rounds before the first B step: networks that have learned little give bad advice.",
+        ] = 2,
+        tol: Annotated[
+            NotNegative,
+            "Training ends once the objective (8) changes by no more than this share in a round.",
+        ] = 1e-3,
+        n_neighbors: Annotated[
+            Count | None,
+            "Prototypes that vote. None: chosen, the best of 1, 5, 10 and 20 on the held-out "
+            "points.",
+        ] = None,
+        threshold: Annotated[
+            UpToOne | None,
+            "The mean vote from which on a label is predicted. None: chosen, the best of 0.05, "
+            "0.1, ..., 1 on the held-out points.",
+        ] = 0.5,
+        validation: Annotated[
+            ShareOrZero,
+            "Share of the points held out of training, on which the best round is chosen by "
+            "example-F1, with the number of neighbours and the threshold if these are None. 0: "
+            "none; the last round counts then.",
+        ] = 0.1,
+        device: Annotated[
+            str,
+            Must("a word such as 'auto'", lambda value: isinstance(value, str)),
+            'Where torch trains: "auto" (a GPU if there is one), "cpu", "cuda", ...',
+        ] = "auto",
+        random_state: Annotated[
+            Seed,
+            "Seed. On a CPU the same seed, data and number of torch threads give the same bits.",
+        ] = 0,
+        memory_limit: Annotated[
+            MemoryLimit,
+            "GB of memory; training that would need more is refused with an estimate. Networks of "
+            "your own are not counted, and not refused.",
+        ] = 4.0,
+        n_jobs: Annotated[
+            Jobs,
+            "Threads for clustering and prediction, as in scikit-learn; the model does not depend "
+            "on it. torch trains on as many threads as `torch.get_num_threads()` says.",
+        ] = None,
     ) -> None:
         self.n_bits = n_bits
         self.ratio = ratio
@@ -252,41 +276,12 @@ class DeepBinaryPrototypes(VotingClassifier):
     # ---- what the contract asks for ------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count(n_bits=self.n_bits, batch_size=self.batch_size, max_rounds=self.max_rounds)
-        check_positive(ratio=self.ratio, mu=self.mu, tau=self.tau, learning_rate=self.learning_rate)
-        check_not_negative(
-            rarity=self.rarity, alpha=self.alpha, tol=self.tol, validation=self.validation
-        )
-        check_limit(memory_limit=self.memory_limit)
-        check_count(least=0, warmup=self.warmup)
-        for name in ("hidden", "steps"):
-            if getattr(self, name) is not None:
-                check_count(**{name: getattr(self, name)})
-        if self.ratio > 1:
-            raise ParameterError(f"ratio must be above 0 and at most 1, not {self.ratio!r}.")
-        if self.validation >= 1:
-            raise ParameterError(
-                f"validation must be a share from 0 to below 1, not {self.validation!r}."
-            )
-        known = {"learning": Learning, "start": Start, "units": Units}
-        if isinstance(self.decoder, str):
-            known["decoder"] = Decoder
-        for name, kinds in known.items():
-            words = get_args(kinds)
-            if getattr(self, name) not in words:
+        for name in ("n_neighbors", "threshold"):
+            if self.validation == 0 and getattr(self, name) is None:
                 raise ParameterError(
-                    f"{name} must be one of {', '.join(words)}, not {getattr(self, name)!r}."
+                    f"{name} can only be chosen on held-out points; give it a value, or validation "
+                    "a share such as 0.1."
                 )
-        if not isinstance(self.device, str):
-            raise ParameterError(f"device must be a word such as 'auto', not {self.device!r}.")
-        if self.validation == 0:
-            for name in ("n_neighbors", "threshold"):
-                if getattr(self, name) is None:
-                    raise ParameterError(
-                        f"{name} can only be chosen on held-out points; give it a value, or "
-                        "validation a share such as 0.1."
-                    )
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         return self._estimate_of(X, Y, self.hidden or default_hidden(X.shape[0]))

@@ -5,7 +5,7 @@ Choromanska & Langford, Logarithmic Time Online Multiclass Prediction, NIPS 2015
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from longtail._numba import read_only
 from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import ModelError
 from longtail.labels.sets import one_class_per_row
 from longtail.methods.trees._growth import (
     GrowingTree,
@@ -39,13 +39,7 @@ from longtail.methods.trees._log_tree_kernels import (
     train_rows,
     walk,
 )
-from longtail.parameters import (
-    check_count,
-    check_limit,
-    check_not_negative,
-    check_positive,
-    check_seed,
-)
+from longtail.parameters import Count, Jobs, MemoryLimit, NotNegative, Seed, UpToOne, at_least
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.executor import run_threads, thread_count
@@ -67,26 +61,6 @@ class LogTree(ExtremeClassifier):
     objective J = 2 Σ_y p(y) |P(right) - P(right | y)|: balanced sides, pure classes. A leaf that
     meets a second class becomes a node while there are fewer than `max_nodes`; after that only a
     leaf that gains much by it, and it gets the nodes of the smallest leaf, which is taken out.
-
-    Parameters
-    ----------
-    max_nodes : int, optional
-        Internal nodes, at most; by default one fewer than there are classes.
-    n_passes : int
-        How often all points are shown, in a new order each time.
-    learning_rate : float
-        By which part of its distance to the target a regressor's value moves at a step; at most 1.
-    swap_resistance : float
-        A leaf gets the nodes of the smallest leaf if its points outside its commonest class are
-        more than this many times the points of that leaf, plus one.
-    table_bits : int
-        The table of weights has at most 2^table_bits entries of 4 bytes, as in Vowpal Wabbit.
-    random_state : int
-        Seed of the orders.
-    memory_limit : float
-        GB of memory; training that would need more is refused with an estimate.
-    n_jobs : int, optional
-        Threads that predict, as in scikit-learn; the model does not depend on it.
 
     Attributes
     ----------
@@ -153,14 +127,31 @@ class LogTree(ExtremeClassifier):
     def __init__(
         self,
         *,
-        max_nodes: int | None = None,
-        n_passes: int = 10,
-        learning_rate: float = 0.5,
-        swap_resistance: float = 4.0,
-        table_bits: int = 24,
-        random_state: int = 0,
-        memory_limit: float = 4.0,
-        n_jobs: int | None = None,
+        max_nodes: Annotated[
+            Count | None, "Internal nodes, at most; by default one fewer than there are classes."
+        ] = None,
+        n_passes: Annotated[
+            Count, "How often all points are shown, in a new order each time."
+        ] = 10,
+        learning_rate: Annotated[
+            UpToOne,
+            "By which part of its distance to the target a regressor's value moves at a step; at "
+            "most 1.",
+        ] = 0.5,
+        swap_resistance: Annotated[
+            NotNegative,
+            "A leaf gets the nodes of the smallest leaf if its points outside its commonest class "
+            "are more than this many times the points of that leaf, plus one.",
+        ] = 4.0,
+        table_bits: Annotated[
+            int,
+            at_least(1, LARGEST_TABLE),
+            "The table of weights has at most 2^table_bits entries of 4 bytes, as in Vowpal "
+            "Wabbit.",
+        ] = 24,
+        random_state: Annotated[Seed, "Seed of the orders."] = 0,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Annotated[Jobs, "Threads that predict: None is one, -1 all cores."] = None,
     ) -> None:
         self.max_nodes = max_nodes
         self.n_passes = n_passes
@@ -175,25 +166,6 @@ class LogTree(ExtremeClassifier):
     def n_leaves(self) -> int:
         """Leaves of the fitted tree; it has one internal node fewer."""
         return (len(self.links_) + 1) // 2
-
-    def _check_parameters(self) -> None:
-        if self.max_nodes is not None:
-            check_count(max_nodes=self.max_nodes)
-        check_count(n_passes=self.n_passes, table_bits=self.table_bits)
-        check_positive(learning_rate=self.learning_rate)
-        check_limit(memory_limit=self.memory_limit)
-        check_not_negative(swap_resistance=self.swap_resistance)
-        check_seed(self.random_state)
-        if self.learning_rate > 1:
-            raise ParameterError(
-                f"learning_rate must be at most 1, which reaches the target in one step, not "
-                f"{self.learning_rate!r}."
-            )
-        if self.table_bits > LARGEST_TABLE:
-            raise ParameterError(
-                f"table_bits must be at most {LARGEST_TABLE}, not {self.table_bits!r}: the table "
-                f"of weights would take {4 * 2.0**self.table_bits / 1e9:.1f} GB."
-            )
 
     def _nodes(self, n_classes: int, n_rows: int) -> int:
         """Internal nodes, at most: one a row and pass."""
