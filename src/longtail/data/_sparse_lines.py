@@ -210,11 +210,17 @@ class _Scratch(NamedTuple):
     @classmethod
     def of_size(cls, size: int) -> _Scratch:
         """Arrays large enough for whatever a block of `size` bytes can hold."""
-        ids = (np.empty(size // 2 + 1, dtype=np.int32) for _ in range(2))
-        ends = (np.empty(size, dtype=np.int64) for _ in range(3))
-        # The shortest number that the kernel leaves undecided is a subnormal such as 1e-310.
-        undecided = np.empty((size // 8 + 1, 3), dtype=np.int64)
-        return cls(*ids, np.empty(size // 2 + 1), *ends, undecided)
+        entries = size // 2 + 1
+        return cls(
+            label_ids=np.empty(entries, dtype=np.int32),
+            feature_ids=np.empty(entries, dtype=np.int32),
+            values=np.empty(entries, dtype=np.float64),
+            label_ends=np.empty(size, dtype=np.int64),
+            feature_ends=np.empty(size, dtype=np.int64),
+            row_lines=np.empty(size, dtype=np.int64),
+            # The shortest number that the kernel leaves undecided is a subnormal such as 1e-310.
+            undecided=np.empty((size // 8 + 1, 3), dtype=np.int64),
+        )
 
 
 def read_header(

@@ -7,7 +7,7 @@ components of a mixture, and a measure and the training time against the number 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -207,7 +207,7 @@ def _plot_lines(
             .sort(x)
         )
         places, means = points[x].to_numpy(), scale * points["mean"].to_numpy()
-        look = {"color": f"C{place}", "linewidth": 1.8}
+        look: dict[str, Any] = {"color": f"C{place}", "linewidth": 1.8}
         ax.plot(
             places, means, marker=_MARKS[place % len(_MARKS)], markersize=5,
             label=printable(group[by][0], 40), **look,
