@@ -32,12 +32,8 @@ Only if asked for:
 from __future__ import annotations
 
 import argparse
-import resource
-import time
 import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +51,7 @@ from longtail.methods.mixtures import (
     most_probable_sets,
 )
 from longtail.metrics import subset_accuracy
+from measuring import alone, peak_gigabytes, timed
 from peers.bars import Bars
 
 REPEATS = 3
@@ -70,13 +67,12 @@ def decoder(bars: Bars) -> None:
     most_probable_sets(weights[:10], odds[:10])
     print(f"\n  {'threads':>8}{'points/s':>12}{'sets visited':>14}{'a component':>13}{'most':>8}")
     for threads in (1, 2):
-        times = []
-        for _ in range(REPEATS):
-            began = time.perf_counter()
-            found = most_probable_sets(weights, odds, n_jobs=threads)
-            times.append(time.perf_counter() - began)
-        speed = n / min(times)
-        visits = found.visits
+        turns = [
+            timed(lambda threads=threads: most_probable_sets(weights, odds, n_jobs=threads))
+            for _ in range(REPEATS)
+        ]
+        speed = n / min(seconds for seconds, _ in turns)
+        visits = turns[0][1].visits
         each = visits.mean() / n_components
         print(
             f"  {threads:>8}{speed:>12,.0f}{visits.mean():>14.1f}{each:>13.2f}{visits.max():>8,}",
@@ -95,10 +91,8 @@ def _trained(kind: str) -> tuple[float, float, float, str]:
         model: Any = ConditionalBernoulliMixture(n_components=30, C=1e3, n_jobs=2)
     else:
         model = LabelPowerset(C=1e3, n_jobs=2)
-    began = time.perf_counter()
-    model.fit(train.X, train.Y)
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    seconds, _ = timed(lambda: model.fit(train.X, train.Y))
+    peak = peak_gigabytes()
     right = subset_accuracy(test.Y, model.predict(test.X))
     if kind == "cbm":
         about = (
@@ -127,8 +121,7 @@ def _visits(model: ConditionalBernoulliMixture, X: Any) -> str:
 def mediamill(bars: Bars) -> None:
     print(f"\n  {'Mediamill':<12}{'train s':>9}{'peak GB':>9}{'subset acc.':>13}")
     for kind, name in (("cbm", "CBM, K=30"), ("powerset", "PowSet")):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            seconds, peak, right, about = alone.submit(_trained, kind).result()
+        seconds, peak, right, about = alone(_trained, kind)
         print(f"  {name:<12}{seconds:>9.0f}{peak:>9.2f}{right:>13.2f}  {about}", flush=True)
         if kind == "cbm":
             bars.at_most("CBM on Mediamill, minutes of training", seconds / 60, 15.0, ".1f")
@@ -156,9 +149,7 @@ def curve(bars: Bars, plot: Path | None) -> None:
         model = ConditionalBernoulliMixture(
             n_components=size, C=1e3, allow_empty=True if size == 1 else None, n_jobs=2
         )
-        began = time.perf_counter()
-        model.fit(train.X, train.Y)
-        seconds = time.perf_counter() - began
+        seconds, _ = timed(lambda model=model: model.fit(train.X, train.Y))
         predicted = model.predict(test.X)
         share = subset_accuracy(test.Y, predicted)
         rows.append({"n_components": size, "subset_accuracy": share})
@@ -166,8 +157,8 @@ def curve(bars: Bars, plot: Path | None) -> None:
         print(f"  {size:>4}{left:>6}{100 * share:>13.2f}{seconds:>9.1f}", flush=True)
         if size == 1:
             relevance = BinaryRelevance(C=1e3, prune=0.0, n_jobs=2).fit(train.X, train.Y)
-            alone = relevance.predict(test.X)
-            same = ((alone != predicted).sum(axis=1) == 0).mean()
+            single = relevance.predict(test.X)
+            same = ((single != predicted).sum(axis=1) == 0).mean()
             bars.at_least("K = 1: test points with the set of binary relevance", same, 0.99, ".3f")
     shares = [row["subset_accuracy"] for row in rows]
     one, twenty, thirty = (100 * shares[SIZES.index(size)] for size in (1, 20, 30))
@@ -176,7 +167,7 @@ def curve(bars: Bars, plot: Path | None) -> None:
     if plot is not None:
         from longtail.report import component_curve_figure, save_figure
 
-        others = {"BinRel": subset_accuracy(test.Y, alone)}
+        others = {"BinRel": subset_accuracy(test.Y, single)}
         title = "RCV1, subset 1"
         figure = component_curve_figure(pl.DataFrame(rows), others=others, title=title)
         save_figure(figure, plot)
@@ -256,7 +247,7 @@ def main() -> None:
         if part not in parts:
             raise SystemExit(f"There is no part {part!r}; they are {', '.join(parts)}.")
         parts[part]()
-    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
+    bars.sum_up()
 
 
 if __name__ == "__main__":

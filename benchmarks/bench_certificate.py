@@ -27,6 +27,7 @@ from longtail.methods.linear import ProXML, certify
 from longtail.methods.linear._ccd_labels import Settings, l1_point, solve_labels
 from longtail.solvers import fit_linear
 from longtail.solvers.liblinear import in_processes
+from measuring import timed
 
 SWEEPS = 1000
 
@@ -46,9 +47,9 @@ class Sample:
         self.positives = [
             self.Y.indices[self.Y.indptr[b] : self.Y.indptr[b + 1]] for b in range(n_labels)
         ]
-        began = time.perf_counter()
-        self.fit = self.solve(solver="accelerated", tol=tol, max_seconds=max_seconds)
-        self.seconds = time.perf_counter() - began
+        self.seconds, self.fit = timed(
+            lambda: self.solve(solver="accelerated", tol=tol, max_seconds=max_seconds)
+        )
         self.best, self.violation = self.points(self.fit.weights)
         self.lines = []
 

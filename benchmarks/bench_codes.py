@@ -46,6 +46,7 @@ from longtail.methods.codes.compressed_sensing import SparseDecoder
 from longtail.methods.linear import BinaryRelevance, BRDekel
 from longtail.metrics import f1
 from longtail.solvers.ridge.fit import ridge_values
+from measuring import best_of, timed
 from peers.bars import Bars
 
 FREQUENT = 1000  # labels of wordnet-hypernyms that are kept
@@ -55,7 +56,6 @@ TOLERANCE = 1e-3
 HASHES = range(1, 11)
 SETS = range(1, 31)
 SHARES = (0.25, 0.5)
-REPEATS = 3
 
 
 class Part(NamedTuple):
@@ -135,9 +135,7 @@ def best(
     """The setting with the lowest loss; the search ends after `patience` that are worse."""
     found, lowest, since = None, np.inf, 0
     for setting in settings:
-        began = time.perf_counter()
-        model = make(setting).fit(train.X, train.Y)
-        seconds = time.perf_counter() - began
+        seconds, model = timed(lambda setting=setting: make(setting).fit(train.X, train.Y))
         now = loss(model.predict(held_out.X), held_out.Y)
         since += 1
         if now < lowest:
@@ -155,9 +153,8 @@ def binary_relevance(train: Part, held_out: Part) -> Trained:
 def dekel(size: int, C: float, train: Part, held_out: Part) -> Trained:
     """It holds rows out itself: a third of both parts, so it trains on as many as the others."""
     X, Y = sp.vstack([train.X, held_out.X]).tocsr(), sp.vstack([train.Y, held_out.Y]).tocsr()
-    began = time.perf_counter()
-    model = BRDekel(code_size=size, C=C, tol=TOLERANCE, n_jobs=2).fit(X, Y)
-    return Trained(model, f"{C:g}", time.perf_counter() - began)
+    model = BRDekel(code_size=size, C=C, tol=TOLERANCE, n_jobs=2)
+    return Trained(model, f"{C:g}", timed(lambda: model.fit(X, Y))[0])
 
 
 def standard(size: int, train: Part, held_out: Part) -> Trained:
@@ -196,11 +193,10 @@ def largest_code(size: int, Y: sp.csr_array) -> dict[str, int]:
 def sensing(size: int, train: Part, held_out: Part) -> Trained:
     chosen, lowest = None, np.inf
     for strength in RIDGE:
-        began = time.perf_counter()
         model = CompressedSensing(
             code_size=size, set_size=1, strength=strength, tol=TOLERANCE, n_jobs=2
-        ).fit(train.X, train.Y)
-        seconds = time.perf_counter() - began
+        )
+        seconds, _ = timed(lambda model=model: model.fit(train.X, train.Y))
         since, least = 0, np.inf
         for n in SETS:
             if n > train.Y.shape[1] or since > 3:
@@ -229,13 +225,8 @@ def principal(size: int, train: Part, held_out: Part) -> Trained:
 
 
 def least_seconds(work: Callable[[], Any]) -> float:
-    times = []
     with threadpool_limits(limits=1):
-        for _ in range(REPEATS):
-            began = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - began)
-    return min(times)
+        return best_of(work)
 
 
 def decoding_seconds(method: str, model: Any, X: sp.csr_array) -> float:
@@ -407,17 +398,16 @@ def training_time(bars: Bars) -> None:
         f"({n_labels // 2} bits at most, two threads)"
     )
     for C in (1.0, 10.0, 100.0):
-        times: dict[str, list[float]] = {"BR": [], "R-BF": [], "all bits": []}
+        models = {
+            "BR": BinaryRelevance(C=C, n_jobs=2),
+            "R-BF": RobustBloom(code_size=0.5, C=C, n_jobs=2),
+            "all bits": RobustBloom(**shape, C=C, n_jobs=2),
+        }
+        least = dict.fromkeys(models, np.inf)
         for _ in range(2):
-            for method, model in (
-                ("BR", BinaryRelevance(C=C, n_jobs=2)),
-                ("R-BF", RobustBloom(code_size=0.5, C=C, n_jobs=2)),
-                ("all bits", RobustBloom(**shape, C=C, n_jobs=2)),
-            ):
-                began = time.perf_counter()
-                model.fit(train.X, train.Y)
-                times[method].append(time.perf_counter() - began)
-        least = {method: min(seconds) for method, seconds in times.items()}
+            for method, model in models.items():
+                seconds, _ = timed(lambda model=model: model.fit(train.X, train.Y))
+                least[method] = min(least[method], seconds)
         print(
             f"  {C:>6g}{least['BR']:>9.1f}{least['R-BF']:>9.1f}{least['all bits']:>13.1f}",
             flush=True,
@@ -468,10 +458,7 @@ def main() -> None:
             decoding_time(bars)
         else:
             rows += run(name, chosen.splits, bars)
-    seconds = time.perf_counter() - began
-    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met; {seconds:.0f} s")
-    for bar in bars.missed():
-        print(f"  {bar}")
+    bars.sum_up(f"; {time.perf_counter() - began:.0f} s")
     if chosen.json:
         chosen.json.write_text(json.dumps({"rows": rows, "bars": bars.rows}, indent=1))
 

@@ -15,10 +15,6 @@ labels of all points.
 from __future__ import annotations
 
 import argparse
-import resource
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +22,7 @@ import scipy.sparse as sp
 from longtail.labels import cluster_labels, label_counts, unrecoverable_loss
 from longtail.methods.codes import choose_clusters
 from longtail.methods.codes.code import encode, robust_code
+from measuring import alone, peak_gigabytes, timed
 
 POINTS_PER_LABEL = 10
 GROUP = 25
@@ -82,17 +79,16 @@ def measured(n_labels: int, max_cluster_size: int, n_hubs: int) -> dict[str, flo
     Y = made_up_labels(n_labels)
     assert (label_counts(Y) > 0).all()
 
-    began = time.perf_counter()
-    clusters = cluster_labels(Y, n_hubs=n_hubs, max_cluster_size=max_cluster_size)
-    clustered = time.perf_counter()
-    code = robust_code(clusters)
-    encode(Y, code)
-    coded = time.perf_counter()
+    clustering, clusters = timed(
+        lambda: cluster_labels(Y, n_hubs=n_hubs, max_cluster_size=max_cluster_size)
+    )
+    making, code = timed(lambda: robust_code(clusters))
+    encoding, _ = timed(lambda: encode(Y, code))
     uhl = unrecoverable_loss(Y, clusters)
     size = code.shape[1] + len(clusters.hubs)
     values = (
-        n_labels, Y.shape[0], Y.nnz / Y.shape[0], clustered - began, coded - clustered,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, len(clusters.hubs),
+        n_labels, Y.shape[0], Y.nnz / Y.shape[0], clustering, making + encoding,
+        peak_gigabytes(), len(clusters.hubs),
         clusters.number, clusters.largest, size, size / n_labels, 100 * uhl,
         100 * uhl * Y.shape[0] * Y.shape[1] / Y.nnz,
     )  # fmt: skip
@@ -103,10 +99,8 @@ def searched(n_labels: int, share: float) -> str:
     """A line of the second table."""
     choose_clusters(made_up_labels(200), 100)  # compiled
     Y = made_up_labels(n_labels)
-    began = time.perf_counter()
-    choice = choose_clusters(Y, round(share * n_labels))
-    seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    seconds, choice = timed(lambda: choose_clusters(Y, round(share * n_labels)))
+    peak = peak_gigabytes()
     lost = 100 * choice.uhl * Y.shape[0] * Y.shape[1] / Y.nnz
     return (
         f"{n_labels:>7,}{round(share * n_labels):>9,}{seconds:>9.0f}{peak:>9.2f}"
@@ -124,8 +118,7 @@ def main() -> None:
     given = options.parse_args()
     print("  ".join(COLUMNS))
     for n_labels in map(int, given.labels.split(",")):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            row = alone.submit(measured, n_labels, given.max_cluster_size, given.hubs).result()
+        row = alone(measured, n_labels, given.max_cluster_size, given.hubs)
         cells = (
             (f"{value:,}" if isinstance(value, int) else f"{value:.3g}").rjust(len(name))
             for name, value in row.items()
@@ -133,8 +126,7 @@ def main() -> None:
         print("  ".join(cells), flush=True)
     print("\n labels     bits   search s  peak GB  settings   hubs  max size   bits  lost %")
     for n_labels in map(int, given.labels.split(",")):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            print(alone.submit(searched, n_labels, given.share).result(), flush=True)
+        print(alone(searched, n_labels, given.share), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -36,6 +35,7 @@ from longtail.errors import ConvergenceWarning
 from longtail.labels import algebraic_connectivity, connected_components, propensities
 from longtail.methods.linear import DiSMEC, ProXML
 from longtail.metrics import evaluate
+from measuring import timed
 from peers.embeddings import (
     by_neighbours,
     by_transpose,
@@ -265,9 +265,8 @@ def run_set(name: str, methods: list[str]) -> dict[str, Any] | None:
     problem = SETS[name]()
     about, rows = facts(problem), {}
     for method in methods:
-        began = time.perf_counter()
-        rows[method] = measured(METHODS[method], problem)
-        print(f"{name} {method} {time.perf_counter() - began:.1f} s", file=sys.stderr)
+        seconds, rows[method] = timed(lambda way=METHODS[method]: measured(way, problem))
+        print(f"{name} {method} {seconds:.1f} s", file=sys.stderr)
     print_set(name, about, rows)
     return {"facts": about, "methods": rows}
 

@@ -9,7 +9,6 @@ labels and extrapolated; both use two threads or processes, and all times come f
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 
 import numpy as np
@@ -22,6 +21,7 @@ from longtail.features import RowScaler
 from longtail.labels import propensities
 from longtail.methods.linear import BinaryRelevance, DiSMEC
 from longtail.metrics import evaluate
+from measuring import best_of, timed
 
 
 def features(name: str, damping: str | None, norm: str | None = "l2"):
@@ -30,20 +30,13 @@ def features(name: str, damping: str | None, norm: str | None = "l2"):
     return scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y
 
 
-def timed(work, repeats: int) -> tuple[float, object]:
-    best, result = np.inf, None
-    for _ in range(repeats):
-        began = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - began)
-    return best, result
-
-
 def eurlex(share: float, repeats: int) -> None:
     X, Y, X_test, Y_test = features("eurlex-4k", "sqrt")
     DiSMEC(n_jobs=2).fit(X[:300], Y[:300]).predict_topk(X_test[:10], 5)  # compile the kernels
-    seconds, model = timed(lambda: DiSMEC(n_jobs=2).fit(X, Y), repeats)
-    predict_seconds, top = timed(lambda: model.predict_topk(X_test, 5), 3)
+    model = DiSMEC(n_jobs=2)
+    seconds = best_of(lambda: model.fit(X, Y), repeats)
+    predict_seconds = best_of(lambda: model.predict_topk(X_test, 5))
+    top = model.predict_topk(X_test, 5)
     found = evaluate(
         Y_test, Y_score=top, propensities=propensities(Y, propensity_constants="eurlex-4k")
     )
@@ -56,7 +49,7 @@ def eurlex(share: float, repeats: int) -> None:
     peer = OneVsRestClassifier(LinearSVC(C=1.0), n_jobs=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        part, _ = timed(lambda: peer.fit(X64, columns[:, some].tocsr()), 1)
+        part, _ = timed(lambda: peer.fit(X64, columns[:, some].tocsr()))
     theirs = part * len(used) / len(some)
 
     sample = used[:: len(used) // 100]
@@ -93,7 +86,7 @@ def bibtex(repeats: int) -> None:
         X, Y, X_test, Y_test = features("bibtex", None, norm)
         model = BinaryRelevance(C=strength, prune=prune, n_jobs=2)
         model.fit(X[:200], Y[:200])  # compile the kernels
-        seconds, _ = timed(lambda model=model, X=X, Y=Y: model.fit(X, Y), repeats)
+        seconds = best_of(lambda model=model, X=X, Y=Y: model.fit(X, Y), repeats)
         found = evaluate(
             Y_test,
             Y_score=model.predict_topk(X_test, 5),

@@ -20,10 +20,6 @@ The paper's table and curves are done by `longtail reproduce mrb`. Here:
 from __future__ import annotations
 
 import argparse
-import resource
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -35,9 +31,9 @@ from longtail.features import TextFeatures
 from longtail.methods.linear import OVA, OVO
 from longtail.methods.pairs import PairRanker
 from longtail.papers import find_paper, open_trial, read_trial
+from measuring import alone, best_of, peak_gigabytes, timed
 from peers.bars import Bars
 
-REPEATS = 3
 SIZES = (75, 750, 7500)
 VARIANTS: dict[str, dict[str, Any]] = {
     "leave-one-out, all pairs": {"pairs": "all"},
@@ -57,20 +53,15 @@ def _documents() -> tuple[Any, Any, Any]:
     return counts.fit_transform(train.texts), train.Y.indices, counts.transform(test.texts)
 
 
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
 def _grown(size: int) -> tuple[int, float, float, float]:
     """Entries of the class profiles, seconds, and MB of training before and above."""
     X, y, _ = _documents()
     merged = np.random.default_rng(0).integers(size, size=7500) if size < 7500 else np.arange(7500)
     small = PairRanker(C=1.0, n_jobs=2).fit(X[:500], merged[y[:500]])  # kernels compiled
-    before, began = _peak(), time.perf_counter()
-    model = PairRanker(C=1.0, n_jobs=2).fit(X, merged[y])
-    seconds = time.perf_counter() - began
+    before = 1e3 * peak_gigabytes()
+    seconds, model = timed(lambda: PairRanker(C=1.0, n_jobs=2).fit(X, merged[y]))
     assert small.weights_.shape == model.weights_.shape
-    return model._profiles().index.nnz, seconds, before, _peak() - before
+    return model._profiles().index.nnz, seconds, before, 1e3 * peak_gigabytes() - before
 
 
 def growth() -> None:
@@ -78,8 +69,7 @@ def growth() -> None:
         f"\n  {'classes':>8}{'profile entries':>17}{'train s':>9}{'MB before':>11}{'MB above':>10}"
     )
     for size in SIZES:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            entries, seconds, before, above = pool.submit(_grown, size).result()
+        entries, seconds, before, above = alone(_grown, size)
         print(f"  {size:>8,}{entries:>17,}{seconds:>9.1f}{before:>11.0f}{above:>10.0f}", flush=True)
 
 
@@ -141,12 +131,7 @@ def speed(bars: Bars) -> None:
     X, y, unseen = _documents()
     model = PairRanker(C=1.0, n_jobs=2).fit(X, y)
     model.predict_topk(unseen[:100], 5)
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        model.predict_topk(unseen, 5)
-        times.append(time.perf_counter() - began)
-    rate = unseen.shape[0] / min(times)
+    rate = unseen.shape[0] / best_of(lambda: model.predict_topk(unseen, 5))
     bars.at_least("7,500 classes, documents a second on two threads", rate, 2000, ".0f")
 
 
@@ -171,7 +156,7 @@ def main() -> None:
     if "other-C" in chosen:
         sizes, Cs = given.classes.split(","), given.Cs.split(",")
         other_c(list(map(int, sizes)), list(map(float, Cs)), given.n_jobs)
-    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
+    bars.sum_up()
 
 
 if __name__ == "__main__":

@@ -219,8 +219,7 @@ def main() -> None:
     for where, rows in measured.items():
         claims(bars, where, rows)
         print(flush=True)
-    missed = bars.missed()
-    print(f"{len(bars.rows)} bars, {len(missed)} not met" + "".join(f"\n  {bar}" for bar in missed))
+    bars.sum_up()
     results.save(bars=bars.rows)
     if given.markdown:
         page += ["", *(f"- {line}" for line in versions), "", bars_table(bars), ""]

@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import longtail
-from data_folder import DATA, missing
 from longtail import ranked
-from longtail.data import load, make_longtail
-from longtail.features import RowScaler
 from longtail.labels import TailRanking, inverse_propensities
 from longtail.methods.linear import ProXML
 from longtail.search.index import LinearIndex
+from measuring import best_of, timed
+from peers.problems import Problem, generated, real
 
 THREADS = 2
 K = 5
@@ -38,28 +36,10 @@ SCIPY_ROWS = 2048
 SINGLE_ROWS = 1000
 
 
-class Problem(NamedTuple):
-    name: str
-    X: sp.csr_array
-    Y: sp.csr_array
-    X_test: sp.csr_array
-
-
-def eurlex() -> Problem | None:
-    sentence = missing("eurlex-4k")
-    if sentence is not None:
-        print(f"EURLex-4K is skipped. {sentence}")
-        return None
-    folder = DATA / "eurlex-4k"
-    train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
-    scaler = RowScaler(damping="sqrt").fit(train.X)
-    return Problem("EURLex-4K", scaler.transform(train.X), train.Y, scaler.transform(test.X))
-
-
-def generated() -> Problem:
-    data = make_longtail(45_000, 25_000, 20_000, random_state=0)
-    X = RowScaler(damping="log", idf=True).fit_transform(data.X)
-    return Problem("generated", X, data.Y, X)
+def trained_points() -> Problem:
+    """Generated points, to be predicted themselves."""
+    problem = generated(45_000, 25_000, 20_000, held_out=0)
+    return problem._replace(X_test=problem.X, Y_test=problem.Y)
 
 
 def strongest_words(X: sp.csr_array, Y: sp.csr_array) -> sp.csr_array:
@@ -91,22 +71,8 @@ def model_of(problem: Problem, train: bool) -> ProXML:
     return ProXML.from_state({"parameters": {"n_jobs": THREADS}, "learned": learned})
 
 
-def best(work: Callable[[], Any], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
 def median(work: Callable[[sp.csr_array], Any], rows: list[sp.csr_array]) -> float:
-    times = []
-    for row in rows:
-        began = time.perf_counter()
-        work(row)
-        times.append(time.perf_counter() - began)
-    return float(np.median(times))
+    return float(np.median([timed(lambda row=row: work(row))[0] for row in rows]))
 
 
 def by_scipy(X: sp.csr_array, weights: sp.csr_array, biases: np.ndarray) -> np.ndarray:
@@ -143,13 +109,13 @@ def report(problem: Problem, model: ProXML, size: int) -> None:
     index.topk(X[:600], K, n_jobs=THREADS)
     index.topk(X[:600], K, ranking=ranking, n_jobs=THREADS)
 
-    theirs = some.shape[0] / best(lambda: by_scipy(some, body, biases), 1)
+    theirs = some.shape[0] / best_of(lambda: by_scipy(some, body, biases), 1)
     for name, work in (
         ("two threads", lambda: index.topk(X, K, n_jobs=THREADS)),
         ("one thread", lambda: index.topk(X, K)),
         ("two threads, tail", lambda: index.topk(X, K, ranking=ranking, n_jobs=THREADS)),
     ):
-        ours = X.shape[0] / best(work)
+        ours = X.shape[0] / best_of(work)
         print(f"  top {K}, {name:<18}{ours:>10,.0f} rows/s{ours / theirs:>8.1f} times scipy's")
     print(f"  top {K}, {'scipy':<18}{theirs:>10,.0f} rows/s")
 
@@ -168,7 +134,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--train", action="store_true", help="train ProXML instead")
     chosen = options.parse_args()
-    for problem in (eurlex(), generated()):
+    for problem in (real("eurlex-4k", "EURLex-4K", "sqrt"), trained_points()):
         if problem is not None:
             measure(problem, chosen.train)
 

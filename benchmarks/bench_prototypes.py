@@ -18,9 +18,7 @@ The paper's Table 2 is done by `longtail reproduce dbpc`. Here, on the first of 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +33,9 @@ from longtail.methods.prototypes import DeepBinaryPrototypes, group_label_sets
 from longtail.metrics import f1
 from longtail.papers import find_paper, read_trial
 from longtail.search import nearest_codes
+from measuring import best_of, timed
 from peers.bars import Bars
 
-REPEATS = 3
 THREADS = 2
 NEIGHBOURS = 5
 RATIOS = (0.01, 0.05, 0.1, 0.3, 0.5)
@@ -54,15 +52,6 @@ class Problem:
         self.X = scaler.fit_transform(train.X).astype(np.float32)
         self.Z = scaler.transform(test.X).astype(np.float32)
         self.Y, self.truth = train.Y, test.Y
-
-
-def best_of(work: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(REPEATS):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
 
 
 def table_3(problem: Problem, bars: Bars) -> DeepBinaryPrototypes:
@@ -97,16 +86,16 @@ def table_3(problem: Problem, bars: Bars) -> DeepBinaryPrototypes:
     others = np.nanmin([seconds for pair in rows.values() for seconds in pair])
     settings = {"n_neighbors": NEIGHBOURS, "max_rounds": 2, "n_jobs": THREADS}
     small = DeepBinaryPrototypes(**settings).fit(X, problem.Y)
-    search, whole = timed(small, Z, show)
+    search, whole = shown_seconds(small, Z, show)
     bars.at_least(f"{name}: next fastest over DBPC", others / whole, 1.0)
-    timed(DeepBinaryPrototypes(**WIDE, **settings).fit(X, problem.Y), Z, show)
+    shown_seconds(DeepBinaryPrototypes(**WIDE, **settings).fit(X, problem.Y), Z, show)
     if name == "EURLex-4K":
         taken = rows["kNN, faiss, flat index"][0]
         bars.at_least(f"{name}: faiss's flat kNN over DBPC", taken / whole, 5.0)
         bars.at_least(f"{name}: faiss's flat kNN over its search", taken / search, 100.0)
     own = dict(problem.trial.parameters["DBPC"])
     if own:
-        timed(DeepBinaryPrototypes(**own | settings).fit(X, problem.Y), Z, show)
+        shown_seconds(DeepBinaryPrototypes(**own | settings).fit(X, problem.Y), Z, show)
     return small
 
 
@@ -130,7 +119,7 @@ def best_possible(problem: Problem) -> None:
         print(f"  {ratio:>8}" + "".join(f"{score:>10.3f}" for score in scores), flush=True)
 
 
-def timed(model: DeepBinaryPrototypes, Z: Any, show: Any) -> tuple[float, float]:
+def shown_seconds(model: DeepBinaryPrototypes, Z: Any, show: Any) -> tuple[float, float]:
     """Seconds of the search and of the whole prediction."""
     queries = model.encoder_.codes(Z)
     encode = best_of(lambda: model.codes(Z))
@@ -144,9 +133,8 @@ def timed(model: DeepBinaryPrototypes, Z: Any, show: Any) -> tuple[float, float]
 
 def trained(problem: Problem, bars: Bars) -> None:
     """Seconds of training with nothing changed from the defaults."""
-    began = time.perf_counter()
-    model = DeepBinaryPrototypes(n_jobs=THREADS).fit(problem.X, problem.Y)
-    seconds = time.perf_counter() - began
+    model = DeepBinaryPrototypes(n_jobs=THREADS)
+    seconds, _ = timed(lambda: model.fit(problem.X, problem.Y))
     print(
         f"\n  {problem.trial.dataset}: {len(model.objective_)} rounds of the default size in "
         f"{seconds:.0f} s, {len(model.codes_):,} prototypes, {len(model.dead_bits_)} dead bits; "
@@ -201,7 +189,7 @@ def main() -> None:
         from longtail.report import ratio_figure, save_figure
 
         save_figure(ratio_figure(pl.DataFrame(curve)), chosen.plot)
-    print(f"\n{len(bars.rows)} bars, {len(bars.missed())} not met")
+    bars.sum_up()
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from longtail.decisions import calibrate, choose_tail
 from longtail.labels import propensities
 from longtail.methods.linear import ProXML, certify
 from longtail.metrics import evaluate
+from measuring import timed
 from peers.bars import Bars
 from peers.problems import Problem, generated, real
 
@@ -52,12 +51,6 @@ REACH_LABELS = 200
 
 def proxml() -> ProXML:
     return ProXML(strength=STRENGTH, n_jobs=THREADS)
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
-    result = work()
-    return time.perf_counter() - began, result
 
 
 def warm_up(problem: Problem) -> None:
@@ -268,8 +261,7 @@ def main() -> None:
         if found is not None:
             figures[name] = found
         print(flush=True)
-    missed = bars.missed()
-    print(f"{len(bars.rows)} bars, {len(missed)} not met" + "".join(f"\n  {bar}" for bar in missed))
+    bars.sum_up()
     if given.json:
         given.json.write_text(json.dumps({**figures, "bars": bars.rows}, indent=1))
 

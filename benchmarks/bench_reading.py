@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from sklearn.datasets import load_svmlight_file
 
 from data_folder import data_folder
 from longtail.data import read_xmc
+from measuring import timed
 
 
 def longtail_float32(folder: Path) -> list[np.ndarray]:
@@ -84,9 +84,8 @@ def run(packed: Path, folder: Path, repeats: int) -> None:
         reader(folder)
     for _ in range(repeats):
         for name, reader in READERS.items():
-            start = time.perf_counter()
-            reader(folder)
-            best[name] = min(best[name], time.perf_counter() - start)
+            seconds, _ = timed(lambda reader=reader: reader(folder))
+            best[name] = min(best[name], seconds)
     titles = ("seconds", 9), ("times as fast", 15), ("arrays MB", 11), ("peak MB", 9), ("ratio", 7)
     print(f"{'reader':<30}" + "".join(f"{title:>{width}}" for title, width in titles))
     reference = best["scikit-learn, float64"]

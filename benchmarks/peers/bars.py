@@ -37,3 +37,9 @@ class Bars:
 
     def missed(self) -> list[str]:
         return [row["bar"] for row in self.rows if row["verdict"] == "NOT MET"]
+
+    def sum_up(self, more: str = "") -> None:
+        """How many bars there were, and which were missed."""
+        missed = self.missed()
+        print(f"\n{len(self.rows)} bars, {len(missed)} not met{more}")
+        print("".join(f"  {bar}\n" for bar in missed), end="")

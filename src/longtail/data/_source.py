@@ -13,8 +13,8 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def sibling(path: Path, name: str) -> Path | None:
     return None
 
 
-class Source:
+class Source(AbstractContextManager["Source"]):
     """The bytes of a file, unpacked on the way if it is gzipped (told by content, not by name)."""
 
     def __init__(self, path: PathLike) -> None:
@@ -125,19 +125,11 @@ class Source:
         if self._ratio_limit:
             self._raw.close()
 
-    def __enter__(self) -> Source:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class LineBlocks:
+class LineBlocks(AbstractContextManager["LineBlocks"]):
     """A file in blocks of whole lines, each ending with a newline.
 
     Parameters
@@ -216,15 +208,7 @@ class LineBlocks:
         """Close the file."""
         self._source.close()
 
-    def __enter__(self) -> LineBlocks:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _complete_line(self) -> bool:

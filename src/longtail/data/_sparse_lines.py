@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -140,17 +140,17 @@ def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseR
     labels = SparseRows(np.dtype(np.float32), only_ones=True)
     features = SparseRows(np.dtype(options.dtype))
     missing = np.nan if options.missing_value == "error" else float(options.missing_value)
-    scratch = _Scratch(0)
+    scratch = _Scratch.of_size(0)
     for block in blocks.blocks():
-        if len(block) > scratch.size:
-            scratch = _Scratch(len(block))
+        if len(block) > len(scratch.row_lines):
+            scratch = _Scratch.of_size(len(block))
         found = parse_lines(
             block,
             options.labels_first,
             options.blank_is_row,
             missing,
             options.too_large,
-            *scratch.arrays,
+            *scratch,
         )
         status, position, n_lines, n_rows, n_labels, n_features, n_undecided, in_order = found
         if status != kernels.FINE:
@@ -196,31 +196,30 @@ def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseR
     return labels, features
 
 
-class _Scratch:
-    """Arrays large enough for whatever a block of `size` bytes can hold."""
+class _Scratch(NamedTuple):
+    """What the parser fills, in the order of its arguments."""
 
-    def __init__(self, size: int) -> None:
+    label_ids: NDArray[np.int32]
+    feature_ids: NDArray[np.int32]
+    values: NDArray[np.float64]
+    label_ends: NDArray[np.int64]
+    feature_ends: NDArray[np.int64]
+    row_lines: NDArray[np.int64]
+    undecided: NDArray[np.int64]
+
+    @classmethod
+    def of_size(cls, size: int) -> _Scratch:
+        """Arrays large enough for whatever a block of `size` bytes can hold."""
         entries = size // 2 + 1
-        self.size = size
-        self.label_ids = np.empty(entries, dtype=np.int32)
-        self.feature_ids = np.empty(entries, dtype=np.int32)
-        self.values = np.empty(entries, dtype=np.float64)
-        self.label_ends = np.empty(size, dtype=np.int64)
-        self.feature_ends = np.empty(size, dtype=np.int64)
-        self.row_lines = np.empty(size, dtype=np.int64)
-        # The shortest number that the kernel leaves undecided is a subnormal such as 1e-310.
-        self.undecided = np.empty((size // 8 + 1, 3), dtype=np.int64)
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        return (
-            self.label_ids,
-            self.feature_ids,
-            self.values,
-            self.label_ends,
-            self.feature_ends,
-            self.row_lines,
-            self.undecided,
+        return cls(
+            label_ids=np.empty(entries, dtype=np.int32),
+            feature_ids=np.empty(entries, dtype=np.int32),
+            values=np.empty(entries, dtype=np.float64),
+            label_ends=np.empty(size, dtype=np.int64),
+            feature_ends=np.empty(size, dtype=np.int64),
+            row_lines=np.empty(size, dtype=np.int64),
+            # The shortest number that the kernel leaves undecided is a subnormal such as 1e-310.
+            undecided=np.empty((size // 8 + 1, 3), dtype=np.int64),
         )
 
 

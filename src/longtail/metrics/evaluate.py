@@ -9,10 +9,9 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from longtail.errors import ParameterError
-from longtail.labels import inverse_propensities
-from longtail.metrics._align import align_scores, check_k, inverse_by_column, training_counts
+from longtail.metrics._align import check_k
 from longtail.metrics.multiclass import covered_share, macro_f1_of_means
-from longtail.metrics.ranking import RankTotals, rank_totals
+from longtail.metrics.ranking import RankTotals, totals_at
 from longtail.metrics.sets import SetCounts
 
 RANKING = {
@@ -146,34 +145,15 @@ def evaluate(
         raise ParameterError("Give Y_score, Y_pred, or both to evaluate.")
     values: dict[str, float] = {}
     if Y_score is not None:
-        values |= _ranking(Y_true, Y_score, k, propensities, Y_train, classes)
+        ks = check_k(k)
+        totals, weighted = totals_at(ks, Y_true, Y_score, classes, propensities, Y_train)
+        for name, read in RANKING.items():
+            if weighted or name not in NEED_PROPENSITIES:
+                found = zip(ks.tolist(), read(totals, ks).tolist(), strict=True)
+                values |= {f"{name}@{at}": value for at, value in found}
     if Y_pred is not None:
         values |= _sets(SetCounts.of(Y_true, Y_pred, classes), classes is not None)
     return Evaluation(values)
-
-
-def _ranking(
-    Y_true: Any,
-    Y_score: Any,
-    k: int | Sequence[int],
-    propensities: ArrayLike | Mapping[Any, float] | None,
-    Y_train: Any,
-    classes: Sequence[Hashable] | None,
-) -> dict[str, float]:
-    ks = check_k(k)
-    truth, scores, space = align_scores(Y_true, Y_score, classes)
-    inverse = None
-    if propensities is not None:
-        inverse = inverse_by_column(propensities, space, truth.shape[1])
-    elif Y_train is not None:
-        inverse = inverse_propensities(*training_counts(Y_train, space, truth.shape[1]))
-    totals = rank_totals(truth, scores, int(ks.max()), inverse)
-    return {
-        f"{name}@{at}": value
-        for name, read in RANKING.items()
-        if inverse is not None or name not in NEED_PROPENSITIES
-        for at, value in zip(ks.tolist(), read(totals, ks).tolist(), strict=True)
-    }
 
 
 def _sets(counts: SetCounts, all_classes_given: bool) -> dict[str, float]:

@@ -19,12 +19,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from longtail.labels import inverse_propensities
 from longtail.metrics import _kernels as kernels
 from longtail.metrics._align import (
     align_scores,
     check_k,
     inverse_by_column,
     score_blocks,
+    training_counts,
 )
 
 AtK = float | NDArray[np.float64]
@@ -128,12 +130,29 @@ def metric_at_k(
 ) -> AtK:
     """One ranking metric, given as the method of `RankTotals` that reads it."""
     ks = check_k(k)
+    values = read(totals_at(ks, Y_true, Y_score, classes, propensities)[0], ks)
+    return float(values[0]) if np.ndim(k) == 0 else values
+
+
+def totals_at(
+    k: NDArray[np.int64],
+    Y_true: Any,
+    Y_score: Any,
+    classes: Sequence[Hashable] | None,
+    propensities: ArrayLike | Mapping[Any, float] | None = None,
+    Y_train: Any = None,
+) -> tuple[RankTotals, bool]:
+    """The totals of truth and scores in any form, and whether propensities took part in them.
+
+    Where there are none, they are those of the training labels, if these are given.
+    """
     truth, scores, space = align_scores(Y_true, Y_score, classes)
     inverse = None
     if propensities is not None:
         inverse = inverse_by_column(propensities, space, truth.shape[1])
-    values = read(rank_totals(truth, scores, int(ks.max()), inverse), ks)
-    return float(values[0]) if np.ndim(k) == 0 else values
+    elif Y_train is not None:
+        inverse = inverse_propensities(*training_counts(Y_train, space, truth.shape[1]))
+    return rank_totals(truth, scores, int(k.max()), inverse), inverse is not None
 
 
 def precision_at_k(
