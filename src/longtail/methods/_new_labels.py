@@ -57,7 +57,7 @@ def encode_new_labels(
     if encoded.kind == "multiclass" and kind == "multiclass":
         matrix, names = _unknown_classes(encoded, names, known)
     elif encoded.kind in ("dense", "sparse"):
-        matrix, names = encoded.matrix, _column_names(encoded, known, kind)
+        matrix, names = encoded.matrix, column_names(encoded, known, kind)
     elif encoded.kind == kind == "names":
         matrix, names = encoded.matrix, encoded.classes.tolist()
     else:
@@ -67,13 +67,8 @@ def encode_new_labels(
         )
     if not names:
         raise InputError(_NOTHING_NEW)
-    _refuse_known(names, known)
-    if kind == "multiclass" and (np.diff(matrix.indptr) > 1).any():
-        row = int(np.argmax(np.diff(matrix.indptr) > 1))
-        raise InputError(
-            f"Row {row} of y_new has several labels, but the model has one class a row; give every "
-            "row one at most."
-        )
+    refuse_known(names, known, "leave it out of y_new, or call drop_labels first to train it anew")
+    refuse_several(matrix, kind)
     _warn_of_labels_in_all_rows(matrix, names)
     return matrix, name_array(names)
 
@@ -118,7 +113,7 @@ def _unknown_classes(
     return sp.csr_array(wide[:, [column.get(name, width) for name in names]]), names
 
 
-def _column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> list[Any]:
+def column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> list[Any]:
     """Names of the columns of a matrix: as given, or the next numbers where numbers are names."""
     if encoded.named:
         return list(encoded.classes.tolist())
@@ -131,13 +126,21 @@ def _column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> lis
     )
 
 
-def _refuse_known(names: list[Any], known: NDArray[Any]) -> None:
+def refuse_known(names: list[Any], known: NDArray[Any], remedy: str) -> None:
+    """Refuse labels that the model has."""
     ours = set(known.tolist())
     again = next((name for name in names if name in ours), None)
     if again is not None:
+        raise InputError(f"The model has a label {again!r} already; {remedy}.")
+
+
+def refuse_several(matrix: sp.csr_array, kind: str) -> None:
+    """Refuse rows with several new labels where the model has one class per row."""
+    several = np.diff(matrix.indptr) > 1
+    if kind == "multiclass" and several.any():
         raise InputError(
-            f"The model has a label {again!r} already; leave it out of y_new, or call drop_labels "
-            "first to train it anew."
+            f"Row {int(several.argmax())} has several new labels, but the model has one class per "
+            "row; give every row one at most."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
 from longtail.parameters import is_count, is_number
 from longtail.runtime.executor import in_blocks
-from longtail.search.vote_choice import VotingChoice
+from longtail.search.vote_choice import THRESHOLD, choose_voting
 from longtail.search.votes import (
     BLOCK_ROWS,
     Neighbours,
@@ -137,8 +137,22 @@ class VotingClassifier(ProbabilityClassifier):
 
     # ---- what was chosen ---------------------------------------------------------------------
 
-    def _keep_choice(self, choice: VotingChoice) -> None:
-        """Keep what was chosen and how each number of neighbours did at its best threshold."""
+    def _is_open(self, n: int, sizes: list[int]) -> bool:
+        """Whether n points are to choose among these numbers, or a threshold; sets the first."""
+        self.n_neighbors_ = sizes[0]
+        self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
+        return n > 1 and (len(sizes) > 1 or self.threshold is None)
+
+    def _choose_among(
+        self,
+        sizes: list[int],
+        scores_of: Callable[[int], Iterable[sp.csr_array]],
+        truth: sp.csr_array,
+    ) -> None:
+        """Choose by held-out points; keep how each number did at its best threshold."""
+        choice = choose_voting(
+            scores_of, truth, numbers_of_neighbors=sizes, threshold=self.threshold
+        )
         self.n_neighbors_, self.threshold_ = choice.n_neighbors, choice.threshold
         self.tried_neighbors_ = choice.numbers_of_neighbors
         self.tried_f1_ = choice.f1.max(axis=1)

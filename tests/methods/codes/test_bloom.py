@@ -40,7 +40,7 @@ def test_exclusive_groups_are_learned_with_fewer_problems_than_labels(fitted, da
     assert fitted.unrecoverable_loss_ == 0
     assert fitted.code_size_ == fitted.weights_.shape[1] == 3 * 6  # C(6, 2) >= 12 clusters
     assert hamming_loss(Y, fitted.predict(X)) < 0.002
-    assert fitted.cluster_table()["size"].to_list() == [3] * 12
+    assert np.bincount(fitted.clusters_).tolist() == [3] * 12
 
 
 def test_its_code_keeps_the_conditions(fitted):

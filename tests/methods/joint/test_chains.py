@@ -218,7 +218,7 @@ def test_joint_probabilities_of_given_sets():
     named = [tuple(names[j] for j in np.flatnonzero(row)) for row in Y]
     by_name = ClassifierChain(random_state=1).fit(X, named)
     assert np.allclose(by_name.joint_log_proba(X, named), got)
-    with pytest.raises(InputError, match="knows no label 'moon'"):
+    with pytest.raises(InputError, match="label 'moon', which is not among the known"):
         by_name.joint_log_proba(X[:1], [("moon",)])
     with pytest.raises(InputError, match="shape"):
         model.joint_log_proba(X, Y[:5])

@@ -73,9 +73,9 @@ class TestSets:
         assert (np.diff(top.indptr) == 2).all()
         assert np.isfinite(top.data).all()
         why = model.explain(X[0], 0)
-        assert why.table("sets")["set"].to_list() == [[0], None]
+        assert why.table("sets")["set"].to_list() == [[0, 2], None]
         assert why.score == why.bias == 40.0
-        assert model.explain(X[0], 1).table("sets")["set"].to_list() == [None, [0]]
+        assert model.explain(X[0], 1).table("sets")["set"].to_list() == [None, [0, 2]]
 
 
 class TestModel:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logsumexp
 
 from longtail.methods.mixtures.bernoulli import fit_bernoulli_mixture
-from longtail.methods.mixtures.em import joint_logs, maximise
+from longtail.methods.mixtures.em import Points, maximise
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
 from longtail.runtime.run import Run
 
@@ -58,7 +58,7 @@ def test_likelihood_and_bound_are_what_the_formulas_say():
     start = fit_bernoulli_mixture(Y, 3).responsibilities(Y)
     gate, experts, shares, history = maximise(gate, experts, X, Y, start, max_rounds=3, tol=-1.0)
     logs = plain_joint(gate, experts, X, Y)
-    assert np.allclose(joint_logs(gate, experts, X, Y), logs, atol=1e-8)
+    assert np.allclose(Points(X, Y, 3).joint_logs(gate, experts), logs, atol=1e-8)
     assert history.loss[-1] == pytest.approx(-logsumexp(logs, axis=1).mean(), abs=1e-9)
     assert np.allclose(shares, np.exp(logs - logsumexp(logs, axis=1, keepdims=True)))
     weights = experts.weights.toarray()[:, experts.column] * experts.sign
@@ -117,7 +117,7 @@ def test_the_best_round_on_held_out_points_is_kept():
     )
     best = int(np.argmin(history.held_out))
     assert len(history.held_out) == min(15, best + 3)
-    found = -logsumexp(joint_logs(gate, experts, Xt, Yt), axis=1).mean()
+    found = -logsumexp(Points(Xt, Yt, 4).joint_logs(gate, experts), axis=1).mean()
     assert found == pytest.approx(min(history.held_out))
 
 

@@ -314,10 +314,10 @@ class TestNewClasses:
 
     def test_known_classes_and_misfits_are_refused(self, model, fog):
         for y, options, cause in [
-            (["fog", "class 1", "fog"], {}, "class 'class 1' already"),
+            (["fog", "class 1", "fog"], {}, "label 'class 1' already"),
             (np.ones((3, 1)), {}, "label_names"),
             (["fog"] * 2, {}, "3 rows"),
-            ([["fog", "mist"]] * 3, {}, "several new classes"),
+            ([["fog", "mist"]] * 3, {}, "several new labels"),
             (np.ones((3, 0)), {}, "no new class"),
         ]:
             with pytest.raises(InputError, match=cause):

@@ -18,6 +18,7 @@ from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError, ParameterError
 from longtail.methods._code_size import bits_of
+from longtail.methods._soundness import is_array
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.executor import in_blocks
 from longtail.runtime.run import Run
@@ -109,13 +110,8 @@ class RegressionCode(ExtremeClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         code, weights = getattr(self, "code_", None), getattr(self, "weights_", None)
-        if (
-            not isinstance(code, np.ndarray)
-            or code.ndim != 2
-            or code.shape[0] != len(self.classes_)
-            or not isinstance(weights, np.ndarray)
-            or weights.dtype != np.float32
-            or weights.shape != (self.n_features_in_ + 1, code.shape[1])
+        if not is_array(code, (len(self.classes_), None)) or not is_array(
+            weights, (self.n_features_in_ + 1, code.shape[1]), np.float32
         ):
             raise ModelError("The code of the model does not fit its labels; it was altered.")
 

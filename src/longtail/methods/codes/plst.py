@@ -17,6 +17,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
 from longtail.methods._code_size import CodeSize
+from longtail.methods._soundness import is_array
 from longtail.methods.codes._regression import ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import best_of
 from longtail.parameters import Count, Jobs, Positive, RelativeGap, Seed
@@ -165,12 +166,7 @@ class PLST(RegressionCode):
     def _check_state(self) -> None:
         super()._check_state()
         means = getattr(self, "means_", None)
-        if (
-            self.code_.dtype != np.float32
-            or not isinstance(means, np.ndarray)
-            or means.dtype != np.float64
-            or means.shape != self.classes_.shape
-        ):
+        if self.code_.dtype != np.float32 or not is_array(means, self.classes_.shape, np.float64):
             raise ModelError("The directions of the model do not fit its labels; it was altered.")
 
 

@@ -6,7 +6,6 @@ Tasks, NIPS 2013.
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from typing import Annotated, ClassVar
 
@@ -19,10 +18,11 @@ from longtail.errors import LongtailWarning, ModelError, ParameterError
 from longtail.explanation import as_column
 from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
 from longtail.methods._code_size import CodeSize, bits_of
+from longtail.methods._soundness import is_array
 from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
 from longtail.methods.codes.choosing import choose_clusters
 from longtail.methods.codes.code import robust_code
-from longtail.methods.codes.decoding import Taking, decode_robust, identify_clusters, members_of
+from longtail.methods.codes.decoding import Taking, decode_robust, identify_clusters
 from longtail.parameters import (
     Count,
     CountFromZero,
@@ -201,30 +201,11 @@ class RobustBloom(BitClassifier):
         table = pl.DataFrame({"cluster": list(voted), "labels": list(voted.values())})
         return {"clusters": table}
 
-    def cluster_table(self) -> pl.DataFrame:
-        """One row a cluster: its labels, and how many points of the training set they have."""
-        ends, members = members_of(self.clusters_)
-        return pl.DataFrame(
-            {
-                "cluster": np.arange(len(ends) - 1),
-                "size": np.diff(ends),
-                "occurrences": [
-                    int(self.label_counts_[members[a:b]].sum()) for a, b in itertools.pairwise(ends)
-                ],
-                "labels": [
-                    [str(name) for name in self.classes_[members[a:b]].tolist()]
-                    for a, b in itertools.pairwise(ends)
-                ],
-            }
-        )
-
     def _check_state(self) -> None:
         super()._check_state()
         clusters = getattr(self, "clusters_", None)
         if (
-            not isinstance(clusters, np.ndarray)
-            or clusters.shape != self.classes_.shape
-            or clusters.dtype != np.int64
+            not is_array(clusters, self.classes_.shape, np.int64)
             or (clusters < -1).any()
             or (clusters >= max(len(clusters), 1)).any()
             or (clusters[np.diff(self.code_.indptr) > 0] < 0).any()

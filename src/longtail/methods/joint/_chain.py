@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._numba import read_only
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import as_predicted, encode_labels
+from longtail.labels import as_predicted, encode_labels, names_to_matrix
+from longtail.methods._soundness import is_array
 from longtail.methods.joint._chain_kernels import log_joint, search
 from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditionals
@@ -155,20 +156,8 @@ class ChainClassifier(ConditionalClassifier):
         if self.label_kind_ in ("dense", "sparse"):
             given = encode_labels(Y).matrix
         else:
-            column = {name: number for number, name in enumerate(names)}
             sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)
-            try:
-                columns = [[column[name] for name in dict.fromkeys(labels)] for labels in sets]
-            except KeyError as error:
-                raise InputError(
-                    f"The model knows no label {error.args[0]!r}; see its classes_."
-                ) from None
-            ends = np.concatenate(([0], np.cumsum([len(labels) for labels in columns])))
-            flat = [label for labels in columns for label in labels]
-            given = sp.csr_array(
-                (np.ones(len(flat)), np.array(flat, dtype=np.int64), ends),
-                shape=(len(columns), len(names)),
-            )
+            given, _ = names_to_matrix(sets, classes=names)
         if given.shape != (rows.shape[0], len(names)):
             raise InputError(
                 f"Y has shape {given.shape}, but there are {rows.shape[0]} rows and {len(names)} "
@@ -188,10 +177,7 @@ class ChainClassifier(ConditionalClassifier):
         L = len(self.classes_)
         orders = getattr(self, "orders_", None)
         if (
-            not isinstance(orders, np.ndarray)
-            or orders.dtype != np.int64
-            or orders.ndim != 2
-            or orders.shape[1] != L
+            not is_array(orders, (None, L), np.int64)
             or orders.shape[0] * L != self.weights_.shape[1]
             or not isinstance(self.label_weights_, sp.csc_array)
             or not (np.sort(orders, axis=1) == np.arange(L)).all()

@@ -17,6 +17,7 @@ from longtail.errors import InputError, ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.labels import distinct_sets
 from longtail.methods._marginal import LARGEST, MarginalClassifier, log_odds_of
+from longtail.methods._soundness import is_csr
 from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.estimates import Estimate, refuse_beyond
 
@@ -143,8 +144,7 @@ class SetClassifier(MarginalClassifier):
         super()._check_state()
         sets = getattr(self, "sets_", None)
         if (
-            not isinstance(sets, sp.csr_array)
-            or sets.shape[1] != len(self.classes_)
+            not is_csr(sets, (None, len(self.classes_)))
             or sets.shape[0] < 1
             or not (sets.data == 1).all()
         ):

@@ -28,52 +28,7 @@ from longtail.parameters import (
 from longtail.runtime.run import Run
 
 
-class _SingleChain(ChainClassifier):
-    """One chain."""
-
-    order: Order
-
-    @property
-    def order_(self) -> NDArray[np.int64]:
-        """The label columns in the order of the chain."""
-        return self.orders_[0]
-
-    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        rng = np.random.RandomState(self.random_state)
-        self._fit_chains([(chain_order(self.order, Y.shape[1], rng), None)], X, Y, run)
-
-    def joint_log_proba(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Logarithm of the probability that the chain gives to whole label sets.
-
-        Parameters
-        ----------
-        X : sparse matrix or array of shape (n, D)
-        Y : as in `fit`
-            One label set a row, in the form that Y had there.
-
-        Returns
-        -------
-        array of shape (n,)
-            The sum of the logarithms of the conditional probabilities along the chain; over all
-            2^L sets of a row, the probabilities add up to one.
-
-        Notes
-        -----
-        O(L + label weights) a row.
-
-        Examples
-        --------
-        >>> from longtail import ClassifierChain
-        >>> X = [[1, 0], [0, 1], [1, 1]]
-        >>> chain = ClassifierChain().fit(X, [[1, 0], [0, 1], [1, 1]])
-        >>> sets = [[0, 0], [0, 1], [1, 0], [1, 1]]
-        >>> float(np.exp(chain.joint_log_proba([[1, 0]] * 4, sets)).sum().round(6))
-        1.0
-        """
-        return self._log_joint(X, Y)
-
-
-class ClassifierChain(_SingleChain):
+class ClassifierChain(ChainClassifier):
     """Classifier chain, decided greedily label by label.
 
     Label l is a logistic regression on X and on the labels before it in the chain: in training on
@@ -119,6 +74,8 @@ class ClassifierChain(_SingleChain):
     method: ClassVar[str] = "cc"
     paper: ClassVar[str] = "Read et al. 2011"
 
+    order: Order
+
     def __init__(
         self,
         *,
@@ -140,8 +97,47 @@ class ClassifierChain(_SingleChain):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
+    @property
+    def order_(self) -> NDArray[np.int64]:
+        """The label columns in the order of the chain."""
+        return self.orders_[0]
 
-class ProbabilisticClassifierChain(_SingleChain):
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+        rng = np.random.RandomState(self.random_state)
+        self._fit_chains([(chain_order(self.order, Y.shape[1], rng), None)], X, Y, run)
+
+    def joint_log_proba(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """Logarithm of the probability that the chain gives to whole label sets.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, D)
+        Y : as in `fit`
+            One label set a row, in the form that Y had there.
+
+        Returns
+        -------
+        array of shape (n,)
+            The sum of the logarithms of the conditional probabilities along the chain; over all
+            2^L sets of a row, the probabilities add up to one.
+
+        Notes
+        -----
+        O(L + label weights) a row.
+
+        Examples
+        --------
+        >>> from longtail import ClassifierChain
+        >>> X = [[1, 0], [0, 1], [1, 1]]
+        >>> chain = ClassifierChain().fit(X, [[1, 0], [0, 1], [1, 1]])
+        >>> sets = [[0, 0], [0, 1], [1, 0], [1, 1]]
+        >>> float(np.exp(chain.joint_log_proba([[1, 0]] * 4, sets)).sum().round(6))
+        1.0
+        """
+        return self._log_joint(X, Y)
+
+
+class ProbabilisticClassifierChain(ClassifierChain):
     """Classifier chain whose most probable label set is looked for by beam search.
 
     Trained as `ClassifierChain`. The probability of a label set is the product of the conditional

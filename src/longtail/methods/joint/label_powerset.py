@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from longtail.errors import ModelError
 from longtail.labels import distinct_sets
+from longtail.methods._soundness import is_array
 from longtail.methods.joint._support import SetClassifier
 from longtail.parameters import Count, CountFromTwo, Jobs, MemoryLimit, Positive, Seed
 from longtail.runtime.estimates import Estimate, matrix_bytes
@@ -214,12 +215,6 @@ class LabelPowerset(SetClassifier):
             if (forest.n_outputs, forest.n_features) != (n_sets, self.n_features_in_):
                 raise ModelError("The trees of the model do not fit its sets; it was altered.")
             return
-        weights = getattr(self, "weights_", None)
-        if (
-            learner != "logistic"
-            or not isinstance(weights, np.ndarray)
-            or weights.dtype != np.float32
-            or weights.shape != (self.n_features_in_ + 1, n_sets)
-            or not np.isfinite(weights).all()
-        ):
+        weights, shape = getattr(self, "weights_", None), (self.n_features_in_ + 1, n_sets)
+        if learner != "logistic" or not is_array(weights, shape, np.float32, finite=True):
             raise ModelError("The weights of the model do not fit its label sets; it was altered.")

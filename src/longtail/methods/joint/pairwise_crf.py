@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 from longtail._sparse import as_csr
 from longtail.errors import ModelError
 from longtail.labels import distinct_sets
+from longtail.methods._soundness import is_array
 from longtail.methods.joint._pair_scores import FACTORED, PairFeatures, PairScores, set_scores
 from longtail.methods.joint._support import SetClassifier
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
@@ -170,24 +171,16 @@ class PairwiseCRF(SetClassifier):
         super()._check_state()
         n_sets, n_labels = self.sets_.shape
         pairs = getattr(self, "pairs_", None)
-        shapes = {
-            "weights_": ((self.n_features_in_ + 1, n_labels), np.float32),
-            "pair_weights_": ((len(pairs) if isinstance(pairs, np.ndarray) else 0, 4), np.float64),
-            "set_offsets_": ((n_sets,), np.float64),
-        }
-        for name, (shape, kind) in shapes.items():
-            part = getattr(self, name, None)
-            if (
-                not isinstance(part, np.ndarray)
-                or part.shape != shape
-                or part.dtype != kind
-                or not np.isfinite(part).all()
-            ):
-                raise ModelError(f"The model's {name} does not fit its label sets; it was altered.")
         if (
-            not isinstance(pairs, np.ndarray)
-            or pairs.dtype != np.int64
-            or pairs.shape != (len(pairs), 2)
+            not is_array(pairs, (None, 2), np.int64)
             or not ((pairs >= 0) & (pairs < n_labels)).all()
         ):
             raise ModelError("The pairs of the model do not fit its labels; it was altered.")
+        shapes = {
+            "weights_": ((self.n_features_in_ + 1, n_labels), np.float32),
+            "pair_weights_": ((len(pairs), 4), np.float64),
+            "set_offsets_": ((n_sets,), np.float64),
+        }
+        for name, (shape, kind) in shapes.items():
+            if not is_array(getattr(self, name, None), shape, kind, finite=True):
+                raise ModelError(f"The model's {name} does not fit its label sets; it was altered.")

@@ -19,6 +19,7 @@ from longtail.errors import ModelError
 from longtail.methods._code_size import CodeSize, bits_of
 from longtail.methods._independent import IndependentLabels, RidgeProblem, read_only
 from longtail.methods._linear import LinearClassifier
+from longtail.methods._soundness import is_array
 from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, Prune, RelativeGap, Seed, Share
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
@@ -129,12 +130,7 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        kept = getattr(self, "kept_", None)
-        if (
-            not isinstance(kept, np.ndarray)
-            or kept.dtype != np.bool_
-            or kept.shape != self.classes_.shape
-        ):
+        if not is_array(getattr(self, "kept_", None), self.classes_.shape, np.bool_):
             raise ModelError("The model does not say which labels it kept; it was altered.")
 
     def _usual_scale(self) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from longtail.errors import ModelError
+from longtail.methods._soundness import is_array
 from longtail.methods.mixtures._likelihood_kernels import set_logs
 from longtail.methods.mixtures._saved import packed, settings_of, unpacked
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
@@ -174,12 +175,7 @@ def _mixture_of(
 
 def _numbers(array: Any, ndim: int) -> NDArray[np.float64]:
     """A copy of an array of finite numbers."""
-    if (
-        not isinstance(array, np.ndarray)
-        or array.dtype != np.float64
-        or array.ndim != ndim
-        or not np.isfinite(array).all()
-    ):
+    if not is_array(array, (None,) * ndim, np.float64, finite=True):
         raise ModelError("The checkpoint lacks numbers, or they are none.")
     return np.array(array)
 
@@ -217,14 +213,6 @@ class Points:
 
         run_threads(work, range(len(self.blocks)), n_jobs=n_jobs, done=lambda *_: None)
         return out
-
-
-def joint_logs(
-    gate: Gate, experts: Experts, X: sp.csr_array, Y: sp.csr_array, *, n_jobs: int | None = None
-) -> NDArray[np.float64]:
-    """`Points.joint_logs` of points that are looked at once."""
-    n_components = gate.log_weights(X[:1]).shape[1]
-    return Points(X, Y, n_components).joint_logs(gate, experts, n_jobs=n_jobs)
 
 
 def block_size(n_components: int, n_labels: int) -> int:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ConvergenceWarning, ModelError
+from longtail.methods._soundness import is_array, is_csr
 from longtail.runtime.run import Run
 from longtail.solvers import fit_linear, fit_softmax, softmax_logs
 
@@ -92,13 +93,8 @@ class LogisticGate:
     def from_arrays(cls, arrays: dict[str, Any]) -> Self:
         """The inverse of `to_arrays`."""
         weights = arrays.get("weights")
-        if (
-            not isinstance(weights, np.ndarray)
-            or weights.ndim != 2
-            or not weights.shape[1]
-            or weights.dtype not in (np.float32, np.float64)
-            or not np.isfinite(weights).all()
-        ):
+        kinds = (np.float32, np.float64)
+        if not is_array(weights, (None, None), *kinds, finite=True) or not weights.shape[1]:
             raise ModelError("The weights of the model's gate make no sense; it was altered.")
         gate = cls(weights.shape[1])
         gate.weights = weights
@@ -260,19 +256,13 @@ class LogisticExperts:
         """The inverse of `to_arrays`."""
         weights, column, sign = (arrays.get(name) for name in ("weights", "column", "sign"))
         if (
-            not isinstance(weights, sp.csr_array)
-            or not isinstance(column, np.ndarray)
-            or not isinstance(sign, np.ndarray)
-            or column.dtype != np.int64
-            or column.ndim != 2
+            not is_csr(weights, (None, None), np.float32, np.float64, finite=True)
+            or not is_array(column, (None, None), np.int64)
             or not column.size
-            or sign.shape != column.shape
-            or sign.dtype != np.int8
+            or not is_array(sign, column.shape, np.int8)
             or (np.abs(sign) != 1).any()
-            or weights.dtype not in (np.float32, np.float64)
             or column.min() < 0
             or column.max() >= weights.shape[0]
-            or not np.isfinite(weights.data).all()
         ):
             raise ModelError("The weights of the model's experts make no sense; it was altered.")
         experts = cls(*column.shape)

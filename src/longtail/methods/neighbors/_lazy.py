@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ModelError
+from longtail.methods._soundness import is_array, is_csr
 from longtail.methods._voting import VotingClassifier
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.kept import kept_for
@@ -72,17 +73,10 @@ class LazyClassifier(VotingClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         points, labels = getattr(self, "points_", None), getattr(self, "labels_", None)
-        expected = (self.n_points_, self.n_features_in_)
-        if (
-            not isinstance(points, np.ndarray | sp.csr_array)
-            or points.dtype not in (np.float32, np.float64)
-            or points.shape != expected
-        ):
+        needed = ((self.n_points_, self.n_features_in_), np.float32, np.float64)
+        if not (is_array(points, *needed) or is_csr(points, *needed)):
             raise ModelError("The points of the model do not fit its features; it was altered.")
-        if not isinstance(labels, sp.csr_array) or labels.shape != (
-            self.n_points_,
-            len(self.classes_),
-        ):
+        if not is_csr(labels, (self.n_points_, len(self.classes_))):
             raise ModelError("The points of the model do not fit its labels; it was altered.")
 
 

@@ -16,7 +16,7 @@ from longtail.methods.neighbors._lazy import (
 )
 from longtail.parameters import Count, Jobs, Seed, UpToOne
 from longtail.runtime.run import Run
-from longtail.search import THRESHOLD, Neighbours, choose_voting, vote_in_parts
+from longtail.search import THRESHOLD, Neighbours, vote_in_parts
 
 
 class KNN(LazyClassifier):
@@ -90,15 +90,11 @@ class KNN(LazyClassifier):
         n = X.shape[0]
         self._keep_points(X, Y)
         sizes = sizes_to_try(self.n_neighbors, n)
-        self.n_neighbors_ = sizes[0]
-        self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
-        if n > 1 and (len(sizes) > 1 or self.threshold is None):
+        if self._is_open(n, sizes):
             found = self._held_out(sizes[-1], run.part("neighbours"))
-            choice = choose_voting(
-                lambda k: vote_in_parts(self.labels_, found.indices[:, :k]), self.labels_,
-                numbers_of_neighbors=sizes, threshold=self.threshold,
-            )  # fmt: skip
-            self._keep_choice(choice)
+            self._choose_among(
+                sizes, lambda k: vote_in_parts(self.labels_, found.indices[:, :k]), self.labels_
+            )
         run.report("points", n, n)
 
     def _held_out(self, k: int, run: Run) -> Neighbours:

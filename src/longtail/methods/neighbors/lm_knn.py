@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from longtail.errors import ModelError
+from longtail.methods._soundness import is_array, is_csr
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.neighbors._lazy import folds_of, sizes_to_try
 from longtail.methods.neighbors.metric import LearnedMetric, MarginProblem, learn_metric, losses_of
@@ -22,7 +23,7 @@ from longtail.runtime.estimates import PRODUCT, Estimate, matrix_bytes, refuse_b
 from longtail.runtime.kept import kept_for
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
-from longtail.search import FOLDS, THRESHOLD, Neighbours, choose_voting, vote_in_parts
+from longtail.search import FOLDS, THRESHOLD, Neighbours, vote_in_parts
 from longtail.search.neighbours import (
     NeighbourIndex,
     find_others,
@@ -198,9 +199,7 @@ class LMKNN(VotingClassifier):
             n_jobs=self.n_jobs, run=run.part("neighbours"),
         )  # fmt: skip
         sizes = sizes_to_try(self.n_neighbors, n)
-        self.n_neighbors_ = sizes[0]
-        self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
-        if n > 1 and (len(sizes) > 1 or self.threshold is None):
+        if self._is_open(n, sizes):
             self._choose(X, labels, others.indices, sizes, run)
         self.labels_ = labels
         self.directions_, metric, self.weights_, self.embedded_ = self._learn(
@@ -263,11 +262,8 @@ class LMKNN(VotingClassifier):
             truth.append(Y[inside])
         width = min(part.shape[1] for part in found)
         lists = np.concatenate([part[:, :width] for part in found])
-        choice = choose_voting(
-            lambda k: vote_in_parts(Y, lists[:, :k]), sp.csr_array(sp.vstack(truth, format="csr")),
-            numbers_of_neighbors=sizes, threshold=self.threshold,
-        )  # fmt: skip
-        self._keep_choice(choice)
+        held_out = sp.csr_array(sp.vstack(truth, format="csr"))
+        self._choose_among(sizes, lambda k: vote_in_parts(Y, lists[:, :k]), held_out)
 
     def _side(self, n_labels: int) -> int:
         return min(n_labels, DIMENSIONS if self.n_dimensions is None else self.n_dimensions)
@@ -311,21 +307,11 @@ class LMKNN(VotingClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         weights, embedded = getattr(self, "weights_", None), getattr(self, "embedded_", None)
-        labels = getattr(self, "labels_", None)
-        if (
-            not isinstance(weights, np.ndarray)
-            or not isinstance(embedded, np.ndarray)
-            or weights.dtype != np.float32
-            or embedded.dtype != np.float32
-            or embedded.ndim != 2
-            or embedded.shape[0] != self.n_points_
-            or weights.shape != (self.n_features_in_ + 1, embedded.shape[1])
+        if not is_array(embedded, (self.n_points_, None), np.float32) or not is_array(
+            weights, (self.n_features_in_ + 1, embedded.shape[1]), np.float32
         ):
             raise ModelError("The metric of the model does not fit its features; it was altered.")
-        if not isinstance(labels, sp.csr_array) or labels.shape != (
-            self.n_points_,
-            len(self.classes_),
-        ):
+        if not is_csr(getattr(self, "labels_", None), (self.n_points_, len(self.classes_))):
             raise ModelError("The points of the model do not fit its labels; it was altered.")
 
 

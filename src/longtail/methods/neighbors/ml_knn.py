@@ -18,6 +18,7 @@ from scipy.special import expit, logit
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError
 from longtail.explanation import Explanation
+from longtail.methods._soundness import is_array
 from longtail.methods.neighbors._lazy import (
     Distance,
     FoldNeighbours,
@@ -33,7 +34,7 @@ from longtail.methods.neighbors._posterior_kernels import (
 from longtail.parameters import Count, Jobs, MemoryLimit, Positive, Seed, UpToOne
 from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.runtime.run import Run
-from longtail.search import THRESHOLD, THRESHOLDS, choose_voting
+from longtail.search import THRESHOLD, THRESHOLDS
 
 
 @dataclass(frozen=True)
@@ -182,15 +183,11 @@ class MLKNN(LazyClassifier):
             self._index(), self.points_, fold_of, sizes[-1],
             n_jobs=self.n_jobs, run=run.part("neighbours"),
         )  # fmt: skip
-        self.n_neighbors_ = sizes[0]
-        self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
-        if n > 1 and (len(sizes) > 1 or self.threshold is None):
+        if self._is_open(n, sizes):
             order = np.argsort(fold_of, kind="stable")
-            choice = choose_voting(
-                lambda k: self._held_out(lists, fold_of, k), self.labels_[order],
-                numbers_of_neighbors=sizes, threshold=self.threshold,
-            )  # fmt: skip
-            self._keep_choice(choice)
+            self._choose_among(
+                sizes, lambda k: self._held_out(lists, fold_of, k), self.labels_[order]
+            )
         neighbours = np.ascontiguousarray(lists.all(self.n_neighbors_).indices)
         table = Posteriors.of(self.labels_, np.arange(n), neighbours, self.smoothing)
         self.prior_, self.odds_ = table.prior, table.odds
@@ -270,12 +267,8 @@ class MLKNN(LazyClassifier):
         prior, odds = getattr(self, "prior_", None), getattr(self, "odds_", None)
         n_labels = len(self.classes_)
         if (
-            not isinstance(prior, np.ndarray)
-            or not isinstance(odds, np.ndarray)
-            or prior.dtype != np.float64
-            or odds.dtype != np.float64
-            or prior.shape != (n_labels,)
-            or odds.shape != (n_labels, self.n_neighbors_ + 1)
+            not is_array(prior, (n_labels,), np.float64)
+            or not is_array(odds, (n_labels, self.n_neighbors_ + 1), np.float64)
             or not self.labels_.has_canonical_format
         ):
             raise ModelError("The tables of the model do not fit its labels; it was altered.")

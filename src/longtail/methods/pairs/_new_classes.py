@@ -14,6 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError, LongtailWarning
 from longtail.labels import columns_without, encode_labels, listed, name_array
+from longtail.methods._new_labels import (
+    column_names,
+    joined_names,
+    refuse_known,
+    refuse_several,
+)
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.runtime.run import Progress
 
@@ -166,40 +172,9 @@ def encode_new_classes(
     if label_names is not None:
         label_names = listed(label_names)
     encoded = encode_labels(y, label_names=label_names)
-    names = encoded.classes.tolist()
-    if not names:
+    if not encoded.matrix.shape[1]:
         raise InputError("There is no new class; give at least one class to add.")
-    if not encoded.named:
-        if known.tolist() != list(range(len(known))):
-            raise InputError(
-                f"The new classes are {len(names)} columns without names, but those of the model "
-                "have names; give label_names."
-            )
-        names = [len(known) + number for number in names]
-    ours = set(known.tolist())
-    again = next((name for name in names if name in ours), None)
-    if again is not None:
-        raise InputError(
-            f"The model has a class {again!r} already, and only new ones can be added; leave its "
-            "documents out, or train anew with all of them."
-        )
-    several = np.diff(encoded.matrix.indptr) > 1
-    if kind == "multiclass" and several.any():
-        raise InputError(
-            f"Row {int(several.argmax())} has several new classes, but the model has one class a "
-            "row; give every row one at most."
-        )
+    names = column_names(encoded, known, "dense")
+    refuse_known(names, known, "leave its documents out, or train anew with all of them")
+    refuse_several(encoded.matrix, kind)
     return encoded.matrix, name_array(names)
-
-
-def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """The names of one array and then those of another, none altered.
-
-    Examples
-    --------
-    >>> joined_names(np.arange(2), name_array(["snow"])).tolist()
-    [0, 1, 'snow']
-    """
-    if first.dtype.kind == second.dtype.kind and first.dtype.kind != "O":
-        return np.concatenate([first, second])
-    return name_array([*first.tolist(), *second.tolist()])

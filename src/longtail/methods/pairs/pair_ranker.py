@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError, LongtailWarning, ModelError
+from longtail.methods._soundness import is_array
 from longtail.methods.pairs._counts import as_counts, unit_of
 from longtail.methods.pairs._new_classes import OpenClasses
 from longtail.methods.pairs._training import Learner, scale_of_scores
@@ -342,7 +343,8 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         super()._check_state()
         wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
         for name in ("weights_", "lowest_", "range_"):
-            if not _is_vector(getattr(self, name, None), len(SIMILARITY_NAMES)):
+            needed = ((len(SIMILARITY_NAMES),), np.float64)
+            if not is_array(getattr(self, name, None), *needed, finite=True):
                 raise wrong
         numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
         if (
@@ -354,7 +356,8 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             or self.unit_ <= 0
             or not isinstance(getattr(self, "one_class_", None), bool)
             or not np.isfinite(self._offset)
-            or not _fit_each_other(getattr(self, "Cs_", None), getattr(self, "accuracy_", 0))
+            or not is_array(getattr(self, "Cs_", None), (None,))
+            or not is_array(getattr(self, "accuracy_", None), (len(self.Cs_), None))
         ):
             raise wrong
         profiles = self._profiles()
@@ -369,22 +372,3 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _fit_each_other(Cs: Any, accuracy: Any) -> bool:
-    return (
-        isinstance(Cs, np.ndarray)
-        and isinstance(accuracy, np.ndarray)
-        and Cs.ndim == 1
-        and accuracy.ndim == 2
-        and len(Cs) == len(accuracy)
-    )
-
-
-def _is_vector(value: Any, length: int) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.shape == (length,)
-        and value.dtype == np.float64
-        and bool(np.isfinite(value).all())
-    )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError
+from longtail.methods._soundness import is_array
 
 LARGEST_COUNT = 2.0**53  # from here on, whole numbers are not exact in float64
 
@@ -333,34 +334,20 @@ def _are_counts(values: NDArray[Any], *, least: int) -> bool:
 
 def _is_sound(matrix: Any) -> bool:
     """Whether something is a CSR matrix of real numbers, in canonical form, that can be used."""
-    if (
-        not isinstance(matrix, sp.csr_array)
-        or matrix.ndim != 2
-        or matrix.data.dtype.kind not in "fiu"
-    ):
+    if not isinstance(matrix, sp.csr_array) or matrix.data.dtype.kind not in "fiu":
         return False
-    indptr, indices = matrix.indptr, matrix.indices
-    if not (
-        indptr.ndim == indices.ndim == matrix.data.ndim == 1
-        and indptr.dtype.kind == indices.dtype.kind == "i"
-        and len(indptr) == matrix.shape[0] + 1
-        and len(indices) == len(matrix.data) == indptr[-1]
-        and indptr[0] == 0
-        and (np.diff(indptr) >= 0).all()
-        and ((indices >= 0) & (indices < matrix.shape[1])).all()
-    ):
+    try:
+        fresh = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        fresh.check_format(full_check=True)
+    except (ValueError, TypeError):
         return False
-    starts_row = np.zeros(len(indices) + 1, dtype=bool)
-    starts_row[indptr] = True
-    return bool((starts_row[1:-1] | (np.diff(indices) > 0)).all())
+    return bool(fresh.has_canonical_format)
 
 
 def _is_vector(values: Any, dtype: Any, known: NDArray[np.bool_]) -> bool:
     """Whether these are counts of words, positive where a word is known and zero elsewhere."""
     return (
-        isinstance(values, np.ndarray)
-        and values.dtype == dtype
-        and values.shape == known.shape
+        is_array(values, known.shape, dtype)
         and _are_counts(values, least=0)
         and bool(((values > 0) == known).all())
     )

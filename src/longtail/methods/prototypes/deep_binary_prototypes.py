@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import ModelError, ParameterError
 from longtail.explanation import Explanation, as_column
+from longtail.methods._soundness import is_array
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.prototypes._rows import prototype_count, steps_of
 from longtail.methods.prototypes._settings import Decoder, Learning, Settings, Start, Units
@@ -470,8 +471,7 @@ class DeepBinaryPrototypes(VotingClassifier):
             "closest_points_": (np.int64, (m, CLOSEST)),
         }
         for name, (kind, shape) in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != shape:
+            if not is_array(getattr(self, name, None), shape, kind):
                 raise ModelError(f"The model's {name} is not what it should be; it was altered.")
         if (
             m < 1

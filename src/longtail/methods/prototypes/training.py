@@ -35,7 +35,7 @@ from longtail.methods.prototypes.codes import (
 from longtail.methods.prototypes.label_groups import LabelGroups, group_label_sets
 from longtail.methods.prototypes.network import default_hidden, import_torch
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
-from longtail.runtime.executor import run_threads
+from longtail.runtime.executor import in_blocks
 from longtail.runtime.run import Run
 from longtail.search import NUMBERS_OF_NEIGHBORS, choose_voting, vote_in_parts
 from longtail.search.hamming import nearest_codes
@@ -254,16 +254,8 @@ class _Trainer:
 
     def _encoded(self, X: sp.csr_array) -> NDArray[np.float32]:
         """f(X) of all rows."""
-        encoder = self._frozen()
-        out = np.empty((X.shape[0], self.settings.n_bits), dtype=np.float32)
-
-        def work(first: int, stop: NDArray[np.int8]) -> None:
-            out[first : first + ROWS] = encoder.values(X[first : first + ROWS])
-
-        run_threads(
-            work, range(0, X.shape[0], ROWS), n_jobs=self.settings.n_jobs, done=lambda *_: None
-        )
-        return out
+        parts = in_blocks(self._frozen().values, X, size=ROWS, n_jobs=self.settings.n_jobs)
+        return np.concatenate(parts)
 
     def _objective(
         self, state: _State, values: NDArray[np.float32], decodes: bool

@@ -17,6 +17,7 @@ from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError
 from longtail.labels.sets import one_class_per_row
+from longtail.methods._soundness import is_array, is_csr
 from longtail.methods.trees._growth import (
     GrowingTree,
     in_order,
@@ -42,7 +43,7 @@ from longtail.methods.trees._log_tree_kernels import (
 from longtail.parameters import Count, Jobs, MemoryLimit, NotNegative, Seed, UpToOne, at_least
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
-from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.executor import in_blocks
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Run
 
@@ -162,11 +163,6 @@ class LogTree(ExtremeClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    @property
-    def n_leaves(self) -> int:
-        """Leaves of the fitted tree; it has one internal node fewer."""
-        return (len(self.links_) + 1) // 2
-
     def _nodes(self, n_classes: int, n_rows: int) -> int:
         """Internal nodes, at most: one a row and pass."""
         wanted = self.max_nodes or max(n_classes - 1, 1)
@@ -255,21 +251,14 @@ class LogTree(ExtremeClassifier):
 
     def _leaves(self, X: sp.csr_array) -> NDArray[np.int64]:
         """The leaf of each row. O(depth·nnz(X))."""
-        rows, leaves = _arrays_of(X), np.empty(X.shape[0], dtype=np.int64)
         weights, links = read_only(self.weights_), read_only(self.links_)
 
-        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                walk(*rows, *span, X.shape[1], self.table_bits_, weights, links, leaves)
+        def work(x: sp.csr_array) -> NDArray[np.int64]:
+            n, leaves = x.shape[0], np.empty(x.shape[0], dtype=np.int64)
+            walk(*_arrays_of(x), 0, n, x.shape[1], self.table_bits_, weights, links, leaves)
+            return leaves
 
-        n = X.shape[0]
-        spans = [(first, min(first + SPAN, n)) for first in range(0, n, SPAN)]
-        if len(spans) == 1 or thread_count(self.n_jobs) == 1:
-            for span in spans:
-                work(span, np.zeros(1, dtype=np.int8))
-        else:
-            run_threads(work, spans, n_jobs=self.n_jobs, done=lambda *_: None, limit_blas=False)
-        return leaves
+        return np.concatenate(in_blocks(work, X, size=SPAN, n_jobs=self.n_jobs))
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         leaves, of = np.unique(self._leaves(X), return_inverse=True)
@@ -356,11 +345,9 @@ class LogTree(ExtremeClassifier):
         super()._check_state()
         links, counts = getattr(self, "links_", None), getattr(self, "counts_", None)
         if (
-            not isinstance(links, np.ndarray)
-            or links.dtype != np.int32
+            not is_array(links, (None, None), np.int32)
             or not is_tree(links)
-            or not isinstance(counts, sp.csr_array)
-            or counts.shape != (len(links), len(self.classes_))
+            or not is_csr(counts, (len(links), len(self.classes_)))
             or counts.nnz == 0
             or not is_nested(counts, links)
         ):
@@ -370,10 +357,7 @@ class LogTree(ExtremeClassifier):
         if (
             not isinstance(bits, int)
             or not 0 <= bits <= LARGEST_TABLE
-            or not isinstance(weights, np.ndarray)
-            or weights.dtype != np.float32
-            or weights.ndim != 1
-            or not np.isfinite(weights).all()
+            or not is_array(weights, (None,), np.float32, finite=True)
             or len(weights) != (2**bits if bits else n_regressors * (self.n_features_in_ + 1))
             or (bits > 0 and n_regressors * (self.n_features_in_ + 1) > 2**62)
         ):

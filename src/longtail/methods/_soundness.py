@@ -1,0 +1,45 @@
+"""Whether what was read from a file is what a model needs: arrays by shape, kind and values."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def is_array(
+    value: Any, shape: tuple[int | None, ...], *dtypes: Any, finite: bool = False
+) -> TypeGuard[Any]:
+    """Whether a value is a dense array of this shape, None being any length, and of one dtype.
+
+    Examples
+    --------
+    >>> is_array(np.zeros((2, 3)), (None, 3), np.float32, np.float64, finite=True)
+    True
+    >>> is_array([0.0], (1,), np.float64), is_array(np.array([np.inf]), (1,), float, finite=True)
+    (False, False)
+    """
+    return isinstance(value, np.ndarray) and _fits(value, value, shape, dtypes, finite)
+
+
+def is_csr(
+    value: Any, shape: tuple[int | None, ...], *dtypes: Any, finite: bool = False
+) -> TypeGuard[Any]:
+    """The same of a `csr_array`; without dtypes, any will do.
+
+    Examples
+    --------
+    >>> is_csr(sp.csr_array((2, 3)), (2, None)), is_csr(sp.csc_array((2, 3)), (2, 3))
+    (True, False)
+    """
+    return isinstance(value, sp.csr_array) and _fits(value, value.data, shape, dtypes, finite)
+
+
+def _fits(value: Any, data: Any, shape: Any, dtypes: tuple[Any, ...], finite: bool) -> bool:
+    return (
+        len(value.shape) == len(shape)
+        and all(wanted in (None, found) for wanted, found in zip(shape, value.shape, strict=True))
+        and (not dtypes or value.dtype in dtypes)
+        and (not finite or bool(np.isfinite(data).all()))
+    )
