@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from longtail import DeepBinaryPrototypes
 from longtail.data import make_longtail
 from longtail.errors import InputError, ParameterError
 from longtail.methods.prototypes._rows import held_out, mini_batches, prototype_count
-from longtail.methods.prototypes._settings import Settings
 from longtail.methods.prototypes._trainable import RIDGE, make_decoder, make_encoder
 from longtail.methods.prototypes.codes import sign
 from longtail.methods.prototypes.label_groups import group_label_sets
@@ -51,7 +51,9 @@ def test_the_merged_loss_is_the_one_over_all_points(data, kind):
 
 
 def test_the_objective_is_that_of_8(data):
-    found = train_prototypes(data.X, data.Y, Settings(**SMALL, validation=0.0, n_neighbors=1))
+    found = train_prototypes(
+        data.X, data.Y, DeepBinaryPrototypes(**SMALL, validation=0.0, n_neighbors=1)
+    )
     X = data.X
     away = found.encoder.values(X) - found.codes[found.groups.members]
     assert found.best_round == 2
@@ -79,7 +81,9 @@ def test_units_that_are_points_begin_near_the_codes(data):
     """Steps too small to matter: what the first round finds is where it began."""
     given = SMALL | {"hidden": 256, "max_rounds": 1, "learning_rate": 1e-12}
     settings = [
-        Settings(**given, units=units, learning="fixed-codes", validation=0.0, n_neighbors=1)
+        DeepBinaryPrototypes(
+            **given, units=units, learning="fixed-codes", validation=0.0, n_neighbors=1
+        )
         for units in ("random", "points")
     ]
     random, points = (train_prototypes(data.X, data.Y, each).history[0, 1] for each in settings)
@@ -102,7 +106,9 @@ def test_units_are_rows_less_what_the_mean_row_gives():
 
 def test_rare_labels_may_count_for_more_in_the_first_codes(data):
     plain, tilted = (
-        train_prototypes(data.X, data.Y, Settings(**SMALL, learning="fixed-codes", rarity=power))
+        train_prototypes(
+            data.X, data.Y, DeepBinaryPrototypes(**SMALL, learning="fixed-codes", rarity=power)
+        )
         for power in (0.0, 0.5)
     )
     assert not np.array_equal(plain.codes, tilted.codes)
@@ -110,24 +116,24 @@ def test_rare_labels_may_count_for_more_in_the_first_codes(data):
 
 
 def test_the_best_round_is_the_one_with_the_highest_f1(data):
-    found = train_prototypes(data.X, data.Y, Settings(**SMALL))
+    found = train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL))
     assert found.best_round == found.history[:, 3].argmax()
     assert len(found.rows) == 270
 
 
 @pytest.mark.parametrize("learning", ["joint", "no-decoder", "fixed-codes"])
 def test_what_is_learned_can_be_chosen(data, learning):
-    settings = Settings(**SMALL | {"tau": 0.01}, learning=learning)
+    settings = DeepBinaryPrototypes(**SMALL | {"tau": 0.01}, learning=learning)
     found = train_prototypes(data.X, data.Y, settings)
     assert (found.history[:, 6].sum() > 0) == (learning != "fixed-codes")
 
 
 def test_seeded_twice_the_same_bits(data):
-    one, two = (train_prototypes(data.X, data.Y, Settings(**SMALL)) for _ in range(2))
+    one, two = (train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL)) for _ in range(2))
     assert np.array_equal(one.codes, two.codes)
     assert np.array_equal(one.encoder.tiles, two.encoder.tiles)
     assert np.array_equal(one.history, two.history)
-    other = train_prototypes(data.X, data.Y, Settings(**SMALL, random_state=1))
+    other = train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL, random_state=1))
     assert not np.array_equal(one.encoder.second, other.encoder.second)
 
 
@@ -135,7 +141,7 @@ def test_the_generator_of_torch_is_left_alone(data):
     torch.manual_seed(5)
     wanted = torch.rand(3)
     torch.manual_seed(5)
-    train_prototypes(data.X, data.Y, Settings(**SMALL))
+    train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL))
     assert torch.equal(torch.rand(3), wanted)
 
 
@@ -149,12 +155,12 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(data, tmp_path, stop_afte
         if done == stop_after:
             raise StopError
 
-    wanted = train_prototypes(data.X, data.Y, Settings(**SMALL))
+    wanted = train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL))
     with pytest.raises(StopError):
-        train_prototypes(data.X, data.Y, Settings(**SMALL), Run(stop, tmp_path / "c"))
+        train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL), Run(stop, tmp_path / "c"))
     seen = []
     run = Run(lambda what, done, total: seen.append(done), tmp_path / "c")
-    found = train_prototypes(data.X, data.Y, Settings(**SMALL), run)
+    found = train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL), run)
     assert seen[0] == stop_after
     assert np.array_equal(found.encoder.tiles, wanted.encoder.tiles)
     assert np.array_equal(found.codes, wanted.codes)
@@ -162,7 +168,9 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(data, tmp_path, stop_afte
 
 
 def test_it_ends_when_the_objective_settles(data):
-    found = train_prototypes(data.X, data.Y, Settings(**SMALL | {"tol": 0.9, "max_rounds": 9}))
+    found = train_prototypes(
+        data.X, data.Y, DeepBinaryPrototypes(**SMALL | {"tol": 0.9, "max_rounds": 9})
+    )
     assert len(found.history) == 2
 
 
@@ -189,7 +197,7 @@ def test_too_few_points_are_refused():
 
 def test_a_device_that_is_not_there(data):
     with pytest.raises(ParameterError, match="no device 'abacus'"):
-        train_prototypes(data.X, data.Y, Settings(**SMALL, device="abacus"))
+        train_prototypes(data.X, data.Y, DeepBinaryPrototypes(**SMALL, device="abacus"))
 
 
 def test_networks_of_ones_own_train(data):
@@ -197,7 +205,7 @@ def test_networks_of_ones_own_train(data):
         torch.nn.Linear(100, 24), torch.nn.BatchNorm1d(24), torch.nn.ReLU(), torch.nn.Dropout(0.1),
         torch.nn.Linear(24, 16),
     )  # fmt: skip
-    settings = Settings(**SMALL, encoder=encoder, decoder=torch.nn.Linear(16, 30))
+    settings = DeepBinaryPrototypes(**SMALL, encoder=encoder, decoder=torch.nn.Linear(16, 30))
     one, two = (train_prototypes(data.X, data.Y, settings) for _ in range(2))
     assert one.history[-1, 1] < one.history[0, 1]
     X = sp.csr_array(data.X)

@@ -99,16 +99,11 @@ def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> s
     odds = _rows(odds, code)
     seeds = _seeds(taking, len(odds))
     tables = tables_of(code)
-    ends = np.zeros(len(odds) + 1, dtype=np.int64)
-    labels = np.empty(0, dtype=np.int64)
-    for fill in (False, True):  # count, then write
-        pick_from_all(
-            odds, tables.bit_ptr, tables.bit_labels, tables.label_ptr, float(taking.threshold),
-            taking.by_chance, seeds, ends[1:], labels, fill,
-        )  # fmt: skip
-        if not fill:
-            labels = np.empty(ends[-1], dtype=np.int64)
-    return _labels(labels, ends, code.shape[0])
+    given = (
+        odds, tables.bit_ptr, tables.bit_labels, tables.label_ptr, float(taking.threshold),
+        taking.by_chance, seeds,
+    )  # fmt: skip
+    return _picked(pick_from_all, given, len(odds), code.shape[0])
 
 
 def decode_robust(
@@ -154,17 +149,11 @@ def decode_robust(
     if bits != int(np.diff(code.indptr)[of_label >= 0].min(initial=bits)):
         least = 1  # labels of fewer bits need fewer
     identify(odds, *tables, of_label, cluster_ptr, members, least, found)  # with less, no label
-    cluster = found[:, 0]
-    ends = np.zeros(len(odds) + 1, dtype=np.int64)
-    labels = np.empty(0, dtype=np.int64)
-    for fill in (False, True):  # count, then write
-        pick_from_clusters(
-            odds, tables.label_ptr, tables.label_bits, cluster, cluster_ptr, members,
-            float(taking.threshold), taking.by_chance, seeds, ends[1:], labels, fill,
-        )  # fmt: skip
-        if not fill:
-            labels = np.empty(ends[-1], dtype=np.int64)
-    return _labels(labels, ends, code.shape[0])
+    given = (
+        odds, tables.label_ptr, tables.label_bits, found[:, 0], cluster_ptr, members,
+        float(taking.threshold), taking.by_chance, seeds,
+    )  # fmt: skip
+    return _picked(pick_from_clusters, given, len(odds), code.shape[0])
 
 
 def identify_clusters(
@@ -226,7 +215,12 @@ def _seeds(taking: Taking, n: int) -> NDArray[np.uint64]:
     return point_seeds(n, taking.random_state, taking.seeds)
 
 
-def _labels(labels: NDArray[np.int64], ends: NDArray[np.int64], n_labels: int) -> sp.csr_array:
-    chosen = sp.csr_array((np.ones(len(labels)), labels, ends), shape=(len(ends) - 1, n_labels))
+def _picked(pick: Any, given: tuple[Any, ...], n: int, n_labels: int) -> sp.csr_array:
+    """The labels that a kernel picks: it counts them first and then writes them."""
+    ends = np.zeros(n + 1, dtype=np.int64)
+    pick(*given, ends[1:], np.empty(0, dtype=np.int64), False)
+    labels = np.empty(ends[-1], dtype=np.int64)
+    pick(*given, ends[1:], labels, True)
+    chosen = sp.csr_array((np.ones(len(labels)), labels, ends), shape=(n, n_labels))
     chosen.sort_indices()
     return chosen

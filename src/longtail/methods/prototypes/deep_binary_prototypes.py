@@ -22,7 +22,7 @@ from longtail.explanation import Explanation, as_column
 from longtail.methods._soundness import is_array
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.prototypes._rows import prototype_count, steps_of
-from longtail.methods.prototypes._settings import Decoder, Learning, Settings, Start, Units
+from longtail.methods.prototypes._settings import Decoder, Learning, Start, Units
 from longtail.methods.prototypes.codes import dead_bits, packed, unpacked
 from longtail.methods.prototypes.network import (
     Encoder,
@@ -320,7 +320,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         import_torch()
         if self.encoder is None and isinstance(self.decoder, str):
             self._refuse_beyond_memory(X, Y)
-        trained = train_prototypes(X, Y, Settings(**self.get_params(deep=False)), run)
+        trained = train_prototypes(X, Y, self, run)
         groups, history = trained.groups, trained.history
         closest = groups.closest_rows(CLOSEST)
         self.codes_ = packed(trained.codes)

@@ -11,8 +11,8 @@ over the distinct prototypes, weighted by their sizes: exact, and n / m times ch
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
 from longtail.methods.prototypes._rows import held_out, mini_batches, prototype_count, steps_of
-from longtail.methods.prototypes._settings import Settings
 from longtail.methods.prototypes._trainable import Module, make_decoder, make_encoder
 from longtail.methods.prototypes.codes import (
     code_step,
@@ -39,6 +38,9 @@ from longtail.runtime.executor import in_blocks
 from longtail.runtime.run import Run
 from longtail.search import NUMBERS_OF_NEIGHBORS, choose_voting, vote_in_parts
 from longtail.search.hamming import nearest_codes
+
+if TYPE_CHECKING:
+    from longtail.methods.prototypes.deep_binary_prototypes import DeepBinaryPrototypes
 
 CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
 ROWS = 1024  # points that are encoded in one piece of work
@@ -77,9 +79,11 @@ class Training:
 
 
 def train_prototypes(
-    X: sp.csr_array, Y: sp.csr_array, settings: Settings, run: Run | None = None
+    X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes, run: Run | None = None
 ) -> Training:
     """Algorithm 2 on sparse X and Y, which are never made dense as a whole.
+
+    Of `settings` only the parameters are read.
 
     Notes
     -----
@@ -90,7 +94,8 @@ def train_prototypes(
     Examples
     --------
     >>> Y = sp.csr_array(np.eye(4)[np.arange(40) % 4])
-    >>> found = train_prototypes(Y, Y, Settings(n_bits=8, max_rounds=2))
+    >>> from longtail import DeepBinaryPrototypes
+    >>> found = train_prototypes(Y, Y, DeepBinaryPrototypes(n_bits=8, max_rounds=2))
     >>> found.codes.shape, found.history.shape
     ((4, 8), (2, 7))
     """
@@ -110,7 +115,9 @@ class _State:
 
 
 class _Trainer:
-    def __init__(self, X: sp.csr_array, Y: sp.csr_array, settings: Settings, run: Run) -> None:
+    def __init__(
+        self, X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes, run: Run
+    ) -> None:
         torch = import_torch()
         self.settings, self.run = settings, run
         self.device = _device(settings.device)
@@ -410,10 +417,10 @@ def _device(name: str) -> Any:
         ) from None
 
 
-def _identity(X: sp.csr_array, Y: sp.csr_array, settings: Settings) -> str:
+def _identity(X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes) -> str:
     """A fingerprint of all that decides the result."""
     modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
-    plain = asdict(Settings(**vars(settings) | modules))
+    plain = settings.get_params(deep=False) | modules
     for name in ("memory_limit", "n_jobs"):  # the result does not depend on these
         del plain[name]
     own: dict[str, Any] = {}
