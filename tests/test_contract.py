@@ -293,7 +293,7 @@ class TestContract:
         refuses_flipped_bytes(tmp_path / "model")
 
     def test_threads_do_not_change_the_model(self, classifier, shared, tmp_path):
-        data = make_longtail(300, 200, 50, random_state=0)
+        data = make_longtail(300, 200, 40, random_state=0)
         one = clone(classifier).set_params(n_jobs=1).fit(data.X, data.Y)
         first, sets = one.predict_topk(data.X, 5), one.predict(data.X)
         shared.clear()
