@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,34 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+collect_ignore = ["preloaded.py"]
+LONG_RUN = 1000  # tests
 LIMIT = 0.01  # minutes that a method of `all_compared` may take by its own account
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a base class decides is exhaustive for all methods but the representatives."""
+    from tests.instances import REPRESENTATIVES
+
+    for item in items:
+        given = item.callspec.params.get("classifier") if hasattr(item, "callspec") else None
+        decided = item.get_closest_marker("base_decides") is not None
+        if decided and given is not None and given.method not in REPRESENTATIVES:
+            item.add_marker(pytest.mark.exhaustive)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Compile a share of the kernels, and keep the heap out of later collections of garbage: there
+    are thousands of tests and the compiler's records, and measuring memory collects each time."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is not None and len(session.items) > LONG_RUN:
+        from tests.compiling import compile_share
+
+        compile_share(int(worker.removeprefix("gw")))
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,10 @@ checks it cannot pass, are listed here, once, with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from longtail.base import ExtremeClassifier
 from longtail.methods.registry import methods
@@ -31,6 +34,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "ecc": {"n_chains": 3},
     "lm-knn": {"max_iter": 5},
+    "msvm": {"C": 0.1, "tol": 0.1},
     "mrb": {"term_weights": True, "C": 1.0},  # scikit-learn's checks have fractions in X
     "proxml-cv": {"strengths": (1.0, 0.25), "folds": 2},
 }
@@ -45,8 +49,33 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 """method -> scikit-learn check -> reason."""
 
 
+REPRESENTATIVES = {
+    "br": "one linear problem per label, and probabilities",
+    "cc": "one problem per label given the others, and marginals",
+    "knn": "votes of neighbours, with nothing learned before",
+    "logtree": "the base class of all alone",
+    "mrb": "classes described by texts of their own",
+    "ova": "liblinear's weights",
+    "plst": "codes of numbers",
+    "powerset": "whole label sets",
+    "rbf": "codes of bits",
+}
+"""method -> what is its base class for; one method per base class.
+
+`make test` runs what a base class decides on these, and `make test-all` on every method.
+"""
+
+
 def instances() -> list[ExtremeClassifier]:
     return [method.estimator(**SETTINGS.get(name, {})) for name, method in methods().items()]
+
+
+def representatives_first(names: Iterable[str]) -> list[Any]:
+    """Names of methods as parameters of a test, exhaustive but for the representatives."""
+    return [
+        pytest.param(name, marks=() if name in REPRESENTATIVES else pytest.mark.exhaustive)
+        for name in sorted(names, key=lambda name: (name not in REPRESENTATIVES, name))
+    ]
 
 
 def expected_failures(estimator: ExtremeClassifier) -> dict[str, str]:

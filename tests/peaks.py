@@ -1,11 +1,10 @@
 """Peak memory of a training with 20,000 labels that all occur, in a process of its own.
 
-Preloaded into multiprocessing's fork server, so that a run costs a fork and not an import.
+`tests.preloaded` has it, so that a run costs a fork and not an import.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 from functools import cache
 from typing import Any
 
@@ -16,6 +15,7 @@ import longtail.methods
 from longtail.choosing.peak_memory import PeakMemory
 from longtail.data import make_longtail
 from longtail.methods.joint._conditionals import Task
+from tests.forking import fork_server
 
 for _method in longtail.methods.registry.methods().values():
     _method.estimator  # noqa: B018 - imported before the fork
@@ -37,8 +37,7 @@ def problem() -> Any:
 
 def peaks(method: str, settings: dict[str, Any]) -> dict[str, float]:
     """Bytes that training and predicting take at most, and those of the weights, if it has any."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.trainings", "tests.peaks"])
+    context = fork_server()
     there, here = context.Pipe()
     training = context.Process(target=_measure, args=(method, settings, here))
     training.start()

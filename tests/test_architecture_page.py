@@ -68,8 +68,7 @@ class TestExample(test_contract.TestContract):
     """All tests of the contract, for the page's method."""
 
     def test_saved_model_predicts_the_same_in_a_new_process(self, classifier, small, tmp_path):
-        """As there, but trained in one new process and used in another, each of which imports the
-        method first."""
+        """Trained in one new process, used in another; each imports the method first."""
         X, Y = small
         (tmp_path / f"{MODULE}.py").write_text(CODE)
         given = f"X, Y = {X.tolist()}, {names_of(Y)}\n"

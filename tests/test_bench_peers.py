@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "bench_peers.py"
 
 

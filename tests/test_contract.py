@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -36,6 +35,7 @@ from tests import trainings
 from tests.cli.conftest import call
 from tests.cli.files import write_docs
 from tests.conftest import ROOT
+from tests.forking import fork_server
 from tests.instances import instances
 
 NAMES = list(testing.NAMES)
@@ -155,6 +155,7 @@ class TestContract:
         """What `check_classifier` asks of every class."""
         check(classifier)
 
+    @pytest.mark.base_decides
     def test_a_table_keeps_its_columns_names_and_is_matched_by_them(self, classifier, small):
         X, Y = small
         table = pd.DataFrame(Y, columns=NAMES)
@@ -207,6 +208,7 @@ class TestContract:
         stored = [row[row >= 0] for row in order]
         assert all((np.diff(row) < 0).all() for row in stored)
 
+    @pytest.mark.base_decides
     @pytest.mark.parametrize("tail", [-0.1, np.nan, np.inf, None, "1", True])
     def test_odd_tail_weights_are_refused(self, classifier, small, tail):
         classifier.fit(*small)
@@ -214,6 +216,7 @@ class TestContract:
             classifier.predict_topk(small[0], 3, tail=tail)
         assert "\n" not in str(caught.value)
 
+    @pytest.mark.base_decides
     def test_calibration_is_kept_and_forgotten(self, classifier, small, tmp_path):
         X, Y = small
         usual = classifier.fit(X, Y).score_scale
@@ -276,19 +279,21 @@ class TestContract:
                 assert "\n" not in message
                 (folder / NAME).write_bytes(good)
 
+    @pytest.mark.base_decides
     def test_a_model_loads_on_a_machine_with_fewer_cores(self, classifier, small, tmp_path):
         classifier.fit(*small)
         for n_jobs in (10**6, -(10**6)):
             classifier.set_params(n_jobs=n_jobs).save(tmp_path / "model")
             assert longtail.load(tmp_path / "model").n_jobs == n_jobs
 
+    @pytest.mark.base_decides
     def test_a_flipped_byte_in_any_file_of_the_model_is_refused(self, classifier, small, tmp_path):
         X, Y = small
         classifier.fit(X, names_of(Y)).save(tmp_path / "model")
         refuses_flipped_bytes(tmp_path / "model")
 
     def test_threads_do_not_change_the_model(self, classifier, shared, tmp_path):
-        data = make_longtail(300, 200, 50, random_state=0)
+        data = make_longtail(300, 200, 40, random_state=0)
         one = clone(classifier).set_params(n_jobs=1).fit(data.X, data.Y)
         first, sets = one.predict_topk(data.X, 5), one.predict(data.X)
         shared.clear()
@@ -302,28 +307,6 @@ class TestContract:
         assert (sets != two.predict(data.X)).nnz == 0
         assert most_shared(shared) >= 2
         assert files_of(one, tmp_path / "one") == files_of(two, tmp_path / "two")
-
-    def test_saved_model_predicts_the_same_in_a_new_process(self, classifier, small, tmp_path):
-        X, Y = small
-        classifier.fit(X, names_of(Y)).save(tmp_path / "model")
-        sp.save_npz(tmp_path / "x.npz", sp.csr_matrix(X))
-        script = (
-            "import sys, longtail, scipy.sparse as sp\n"
-            "model = longtail.load(sys.argv[1] + '/model')\n"
-            "X = sp.load_npz(sys.argv[1] + '/x.npz')\n"
-            "print(repr(model.predict(X)), model.classes_.tolist(), model.get_params(),\n"
-            "      [float(v).hex() for v in model.predict_topk(X, 3).data])"
-        )
-        there = subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        scores = [float(v).hex() for v in classifier.predict_topk(X, 3).data]
-        names = classifier.classes_.tolist()
-        here = f"{classifier.predict(X)!r} {names} {classifier.get_params()} {scores}\n"
-        assert there == here
 
     def test_interrupted_training_goes_on(self, classifier, tmp_path):
         data = trainings.problem()
@@ -353,9 +336,7 @@ class TestContract:
         """Train in a process that SIGKILL ends once a piece is finished."""
         if os.name == "nt":
             return
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["tests.trainings", "tests.peaks"])
-        training = context.Process(target=trainings.train_and_die, args=(classifier, folder))
+        training = fork_server().Process(target=trainings.train_and_die, args=(classifier, folder))
         training.start()
         training.join()
         assert training.exitcode == -signal.SIGKILL
@@ -369,6 +350,7 @@ class TestContract:
         )
         assert len(rest) < n_reports  # the finished piece was not done again
 
+    @pytest.mark.base_decides
     def test_works_in_pipelines_and_grid_searches(self, classifier, small):
         X, Y = small
         pipeline = make_pipeline(RowScaler(), classifier)
@@ -383,6 +365,7 @@ class TestContract:
         search.fit(X, Y)
         assert search.best_score_ > 0.5
 
+    @pytest.mark.base_decides
     def test_a_fit_that_fails_leaves_nothing_learned(self, classifier, small, tmp_path):
         from sklearn.exceptions import NotFittedError
 
@@ -408,6 +391,34 @@ def added_to_explanations(method):
         if len(cells) == 5 and f"`{method}`" in cells[1]:
             return tuple(set(re.findall(r'"([a-z -]+)"', cell)) for cell in cells[2:4])
     return set(), set()
+
+
+IN_A_NEW_PROCESS = """
+import sys, longtail, scipy.sparse as sp
+for folder in sys.argv[1:]:
+    model, X = longtail.load(folder + "/model"), sp.load_npz(folder + "/x.npz")
+    print(repr(model.predict(X)), model.classes_.tolist(), model.get_params(),
+          [float(v).hex() for v in model.predict_topk(X, 3).data])
+"""
+
+
+def test_saved_models_predict_the_same_in_a_new_process(tmp_path):
+    """All methods in one process, which has imported none of them."""
+    wanted = []
+    for model in instances():
+        X, Y = small_problem(model)
+        folder = tmp_path / model.method
+        model.fit(X, names_of(Y)).save(folder / "model")
+        sp.save_npz(folder / "x.npz", sp.csr_matrix(X))
+        scores = [float(v).hex() for v in model.predict_topk(X, 3).data]
+        names = model.classes_.tolist()
+        wanted.append(f"{model.predict(X)!r} {names} {model.get_params()} {scores}")
+    folders = [str(tmp_path / model.method) for model in instances()]
+    words = [sys.executable, "-c", IN_A_NEW_PROCESS, *folders]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for there, here in zip(done.stdout.splitlines(), wanted, strict=True):
+        assert there == here
 
 
 def test_the_pages_name_the_methods_that_explain_other_scores():

@@ -13,8 +13,15 @@ from tests.conftest import ROOT
 from tests.pages import steps, tasks, versions, versions_of
 
 PAGES = ("getting-started", "tutorial", "walkthroughs", "scores", "tail", "choosing-strength")
+LONG = {"choosing-strength-0", "walkthroughs-2"}
+"""Tasks that train many models at full size; `make test-all` runs them."""
 TASKS = [
-    pytest.param(page, number, id=f"{page}-{number}")
+    pytest.param(
+        page,
+        number,
+        id=f"{page}-{number}",
+        marks=pytest.mark.exhaustive if f"{page}-{number}" in LONG else (),
+    )
     for page in PAGES
     for number in range(len(tasks((ROOT / "docs" / f"{page}.md").read_text("utf-8"))))
 ]

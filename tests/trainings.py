@@ -1,6 +1,6 @@
 """Training in a process that kills itself, for the contract's tests.
 
-Preloaded into multiprocessing's fork server, so that a run costs a fork and not an import.
+`tests.preloaded` has it, so that a run costs a fork and not an import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ for _method in longtail.methods.registry.methods().values():
 
 def problem() -> Any:
     """Data on which training takes some pieces, and no time."""
-    return make_longtail(200, 150, 80, random_state=1)
+    return make_longtail(200, 150, 40, random_state=1)
 
 
 def has_pieces(folder: Path) -> bool:

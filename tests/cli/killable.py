@@ -1,6 +1,6 @@
 """The command line in a process that kills itself at a chosen file operation.
 
-Preloaded into multiprocessing's fork server, so that a run costs a fork and not an import.
+`tests.preloaded` has it, so that a run costs a fork and not an import.
 """
 
 from __future__ import annotations
@@ -10,29 +10,9 @@ import signal
 import sys
 from pathlib import Path
 
-import longtail.cli._features
-import longtail.cli._measured
-import longtail.cli._models
-import longtail.cli._partial
-import longtail.cli._points
-import longtail.methods
-import longtail.report
-from longtail import Tagger
 from longtail.cli import main
-from longtail.data import make_longtail
 
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.call_function"}
-
-
-def _warm_up() -> None:
-    """Load the compiled kernels before the fork."""
-    data = make_longtail(60, 80, 8, labels_per_sample=2, random_state=0)
-    tagger = Tagger().fit(data.X, data.Y)
-    model = longtail.cli._models.Model(tagger)
-    longtail.cli._measured.measure(model, data, k=[1])
-
-
-_warm_up()
 
 
 def run(words: list[str], folder: str, kill_at: int | None, log: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from longtail.base import ExtremeClassifier
 from longtail.data import Dataset, load, save
 from tests.cli import killable
 from tests.cli.files import N_LABELS
+from tests.forking import fork_server
 
 NEW = ["topic 07", "topic 21", "topic 33"]
 
@@ -262,8 +262,7 @@ class TestRefusals:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_killed_at_any_moment_the_model_is_the_old_or_the_new_one(call, files, older, tmp_path):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.cli.killable"])
+    context = fork_server()
 
     def run(folder, kill_at):
         shutil.copytree(older / "model", folder / "model")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -17,15 +16,14 @@ import pytest
 from longtail import store
 from tests.cli import killable
 from tests.cli.files import write_docs
+from tests.forking import fork_server
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
 @pytest.fixture(scope="module")
 def context():
-    chosen = multiprocessing.get_context("forkserver")
-    chosen.set_forkserver_preload(["tests.cli.killable"])
-    return chosen
+    return fork_server()
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ def test_made_up_trials_come_near_the_best_possible(column):
     assert ours["CBM+LR"] > ours["BinRel+LR"] + 5
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 @pytest.mark.parametrize("column", ["argmax"])
 def test_table_1_on_average(column):

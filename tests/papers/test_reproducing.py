@@ -12,6 +12,7 @@ from longtail.papers import choose, find_paper, read_trial, reproduce, with_choi
 PAPER = find_paper("proxml")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_proxml_on_bibtex_is_not_below_the_paper(data_folder):
     (row,) = reproduce(PAPER, data_folder, only=["bibtex"], methods=["proxml"], tail=0, n_jobs=2)

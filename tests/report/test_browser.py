@@ -103,6 +103,7 @@ def test_plots_are_there_and_nothing_is_fetched(driver, report, width, dark):
     assert driver.execute_script(across) <= width  # only tables scroll sideways
 
 
+@pytest.mark.exhaustive
 def test_all_methods_on_one_page(driver, all_compared):
     """As `compare --methods all` writes it: every method is in a table, and the plots are there."""
     found, page = all_compared

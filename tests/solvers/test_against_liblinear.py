@@ -14,6 +14,7 @@ from longtail.data import load
 from longtail.solvers import fit_linear
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_objective_on_every_label_of_bibtex(data_folder, loss):

@@ -165,6 +165,7 @@ def test_altered_models_are_refused(fitted, tmp_path, change):
         load_model(tmp_path / "model")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_scene(data_folder):
     """Li et al. 2016, Table 2, and the supplement's: subset accuracy, Jaccard, Hamming loss."""

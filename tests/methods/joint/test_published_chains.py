@@ -50,6 +50,7 @@ def test_scene_is_as_published(scene, estimator, settings, paper):
     assert abs(found - paper) < 2.0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_votes_on_sets_are_as_published_if_no_label_may_win(scene):
     """Scene has no point without labels; such votes left out, it is better still."""

@@ -223,6 +223,7 @@ def test_the_plot_goes_to_a_file_or_to_axes(tmp_path):
     report.plot_certificate(made([]), tmp_path / "none.svg")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_proxml_is_not_above_liblinear_on_bibtex(data_folder):
     """A sample of the labels; the whole set is a matter of `make bench-proxml`."""

@@ -14,6 +14,7 @@ from longtail.metrics import evaluate
 pytestmark = pytest.mark.published
 
 
+@pytest.mark.exhaustive
 def test_dismec_on_eurlex(data_folder):
     """Published: P 82.51 / 69.48 / 57.94, PSP@5 49.3."""
     train, test = (load(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
@@ -31,6 +32,7 @@ def test_dismec_on_eurlex(data_folder):
     assert found["PSP@5"] >= 0.475
 
 
+@pytest.mark.exhaustive
 def test_proxml_on_eurlex(data_folder):
     """Published: P 83.4 / 70.9 / 59.1, PSP 45.2 / 48.5 / 51.0 (which takes a tail weight)."""
     train, test = (load(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))

@@ -330,6 +330,7 @@ def test_labels_may_be_of_any_type(kind):
 # ---- the paper's figure ----------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_scene_reaches_the_published_subset_accuracy(data_folder):
     """Table 2, CBM with gradient boosting on Scene: 70.5 with K = 25."""

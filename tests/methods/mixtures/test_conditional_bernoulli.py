@@ -331,6 +331,7 @@ def test_kinds_can_be_mixed(gate, experts, data):
     assert subset_accuracy(Y, model.predict(X)) > 0.3
 
 
+@pytest.mark.exhaustive
 @pytest.mark.published
 def test_scene(data_folder):
     """Table 2 has 69.7, the supplement a Jaccard index of 73.6 and a Hamming loss of 8.9."""
