@@ -10,16 +10,10 @@ import signal
 import sys
 from pathlib import Path
 
-import longtail.cli._features
-import longtail.cli._measured
-import longtail.cli._models
-import longtail.cli._partial
-import longtail.cli._points
-import longtail.methods
-import longtail.report
 from longtail import Tagger
 from longtail.cli import main
 from longtail.data import make_longtail
+from longtail.metrics import evaluate_model
 
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.call_function"}
 
@@ -28,8 +22,7 @@ def _warm_up() -> None:
     """Load the compiled kernels before the fork."""
     data = make_longtail(60, 80, 8, labels_per_sample=2, random_state=0)
     tagger = Tagger().fit(data.X, data.Y)
-    model = longtail.cli._models.Model(tagger)
-    longtail.cli._measured.measure(model, data, k=[1])
+    evaluate_model(tagger, data.X, data.Y, k=[1])
 
 
 _warm_up()

@@ -12,7 +12,7 @@ HUGE = ("-m", "dbpc", "--set", "hidden=1000000000")  # terabytes on any machine
 
 
 def test_the_estimate_comes_first(call, files, tmp_path):
-    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model")
+    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model", "-m", "dismec")
     assert outcome.code == 0
     lines = outcome.err.splitlines()
     said = next(i for i, line in enumerate(lines) if line.startswith("This will take about "))

@@ -9,8 +9,8 @@ from typing import Any
 from longtail.data import Dataset
 from longtail.errors import ParameterError
 from longtail.features import RowScaler, TextFeatures
+from longtail.features.made import FeatureKind, usual_features
 from longtail.parameters import declared
-from longtail.tagger import FeatureKind, usual_features
 
 
 @dataclass(frozen=True)
