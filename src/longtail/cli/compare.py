@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli._failures import command_line
-from longtail.cli._feature_options import (
-    Analyzer,
-    Idf,
-    MaxDf,
-    MaxFeatures,
-    MinDf,
-    NgramRange,
-    RowNorm,
-    StopWords,
-    ValueDamping,
-)
+from longtail.cli._feature_options import FeatureOptions
 from longtail.cli._options import (
     TESTED,
     Constants,
@@ -131,16 +121,8 @@ def compare(
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    analyzer: Analyzer = None,
-    ngram_range: NgramRange = None,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
-    norm: RowNorm = None,
-    damping: ValueDamping = None,
-    idf: Idf = None,
     *,
+    options: FeatureOptions,
     reading: Reading,
 ) -> None:
     """Compare methods on the same split.
@@ -160,7 +142,6 @@ def compare(
     """
     from longtail.choosing.comparison_rows import check_places
     from longtail.cli._comparison_run import ComparisonRun
-    from longtail.cli._features import FeatureOptions
     from longtail.cli._output import remark
     from longtail.labels import check_tail, propensity_constants
     from longtail.report import check_page_target, check_plot_target
@@ -169,9 +150,6 @@ def compare(
     chosen = parse_methods(methods, settings or (), jobs=jobs)
     check_tail(tail)
     limits = parse_limits(methods, time_limit, memory_limit)
-    options = FeatureOptions(
-        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
-    )
     options.settings()
     if constants is not None:
         propensity_constants(constants)

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longtail.cli._feature_options import (
-    Analyzer,
-    Idf,
-    MaxDf,
-    MaxFeatures,
-    MinDf,
-    NgramRange,
-    RowNorm,
-    StopWords,
-    ValueDamping,
-)
+from longtail.cli._feature_options import FeatureOptions
 from longtail.cli._options import (
     Jobs,
     Json,
@@ -81,16 +71,8 @@ def train(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    analyzer: Analyzer = None,
-    ngram_range: NgramRange = None,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
-    norm: RowNorm = None,
-    damping: ValueDamping = None,
-    idf: Idf = None,
     *,
+    options: FeatureOptions,
     reading: Reading,
 ) -> None:
     """Train a model and save it.
@@ -109,7 +91,6 @@ def train(
     ```
     """
     from longtail import store
-    from longtail.cli._features import FeatureOptions
     from longtail.cli._models import CHUNK, refuse_unlabelled
     from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
@@ -125,9 +106,6 @@ def train(
         raise ParameterError("--set is for the parameters of a method; name it with --method.")
     check_jobs(jobs)
     classifier = None if method is None else _classifier(method, settings or (), jobs, force)
-    options = FeatureOptions(
-        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
-    )
     options.settings()
     size = None if test_size is None else share_or_count(test_size)
     store.check_target(to)
