@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from data_folder import DATA, data_folder
 from longtail._numba import kernel
 from longtail._sparse import for_liblinear
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import ConvergenceWarning
 from longtail.features import RowScaler
 from longtail.methods.linear import ProXML, certify
@@ -224,7 +224,7 @@ def proxml_line(sample):
 
 
 def bibtex(n_labels):
-    train = load(DATA / "bibtex", part="train")
+    train = read_dataset(DATA / "bibtex", part="train")
     sample = Sample("Bibtex, rows as they are", train.X, train.Y, n_labels, 0.5)
     for eps in (0.1, 0.01, 0.001, 0.0001):
         sample.liblinear_line(eps)
@@ -252,7 +252,7 @@ def bibtex(n_labels):
 
 def eurlex_as_it_is(n_labels, steps=2000):
     """No optimum here, but a certificate: accelerated steps from where liblinear ended."""
-    train = load(DATA / "eurlex-4k", part="train")
+    train = read_dataset(DATA / "eurlex-4k", part="train")
     sample = Sample("", train.X, train.Y, n_labels, 0.5, max_seconds=1e-3)
     answers = sample.liblinear(0.01)
     ended = sp.lil_array((train.X.shape[1] + 1, n_labels))
@@ -273,7 +273,7 @@ def eurlex_as_it_is(n_labels, steps=2000):
 
 
 def eurlex(n_labels):
-    train = load(DATA / "eurlex-4k", part="train")
+    train = read_dataset(DATA / "eurlex-4k", part="train")
     X = RowScaler(damping="sqrt").fit(train.X).transform(train.X)
     for strength in (0.1, 0.5):
         sample = Sample("EURLex-4K, rows of unit length", X, train.Y, n_labels, strength)
@@ -310,7 +310,7 @@ def main() -> None:
     data_folder()
     warnings.simplefilter("ignore", ConvergenceWarning)
     began = time.perf_counter()
-    train = load(DATA / "bibtex", part="train")
+    train = read_dataset(DATA / "bibtex", part="train")
     for solver in ("working_set", "accelerated", "proximal_gradient"):  # compile the kernels
         fit_linear(train.X[:200], train.Y[:200], penalty="l1", solver=solver, max_iter=2)
     bibtex(chosen.labels)

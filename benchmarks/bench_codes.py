@@ -30,7 +30,7 @@ from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
 from data_folder import DATA, data_folder
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import LongtailWarning
 from longtail.features import RowScaler, TextFeatures
 from longtail.labels import encode_labels
@@ -74,7 +74,7 @@ class Trained(NamedTuple):
 
 def wordnet() -> tuple[list[str], sp.csr_array]:
     """Texts and labels of the nouns that have one of the most frequent hypernyms."""
-    data = load(DATA / "wordnet-hypernyms")
+    data = read_dataset(DATA / "wordnet-hypernyms")
     Y = encode_labels(data.Y).matrix
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     kept = np.sort(np.argsort(-counts, kind="stable")[:FREQUENT])
@@ -85,7 +85,7 @@ def wordnet() -> tuple[list[str], sp.csr_array]:
 
 def whole(name: str) -> tuple[sp.csr_array, sp.csr_array]:
     """Both parts of a set, rows of unit length."""
-    both = [load(DATA / name, part=part) for part in ("train", "test")]
+    both = [read_dataset(DATA / name, part=part) for part in ("train", "test")]
     X = sp.csr_array(sp.vstack([data.X for data in both]))
     labels = [sp.csr_array(encode_labels(data.Y).matrix) for data in both]
     if name == "rcv1-subset1":

@@ -29,11 +29,11 @@ from typing import Any
 
 from data_folder import DATA, data_folder
 from longtail.choosing.peak_memory import PeakMemory
-from longtail.data import load, make_longtail
+from longtail.data import make_longtail, read_dataset
 from longtail.errors import LongtailError
+from longtail.features.made import usual_features
 from longtail.methods.registry import find_method, methods
 from longtail.papers import find_paper, read_trial
-from longtail.tagger import usual_features
 
 ALLOWANCE = 32e6
 FACTOR = 2.0
@@ -53,7 +53,7 @@ def _training_part(name: str, method: str) -> tuple[Any, Any]:
     if name == "wordnet-7500":
         train, _ = read_trial(find_paper("mrb").trial("WordNet-7500"), DATA)
         return usual_features(kind, texts=True).fit_transform(train.texts), train.Y
-    train = load(DATA / name, part="train")
+    train = read_dataset(DATA / name, part="train")
     return usual_features(kind, texts=False).fit_transform(train.X), train.Y
 
 

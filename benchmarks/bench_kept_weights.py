@@ -21,13 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA, data_folder
-from longtail.data import load, load_api_docs
+from longtail.data import load_api_docs, read_dataset
 from longtail.features import TextFeatures
+from longtail.features.made import usual_features
 from longtail.labels import encode_labels
 from longtail.papers import find_paper, read_trial
 from longtail.solvers import fit_linear
 from longtail.solvers.costs import weights_kept
-from longtail.tagger import usual_features
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)
 MIDDLE = (0.1, 10.0)
@@ -36,7 +36,7 @@ WORDS = 6
 
 
 def _file(name: str) -> tuple[Any, Any]:
-    train = load(DATA / name, part="train")
+    train = read_dataset(DATA / name, part="train")
     return usual_features("scaled", texts=False).fit_transform(train.X), train.Y
 
 

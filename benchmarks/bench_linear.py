@@ -16,7 +16,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from data_folder import DATA, data_folder
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.features import RowScaler
 from longtail.labels import propensities
 from longtail.methods.linear import BinaryRelevance, DiSMEC
@@ -25,7 +25,10 @@ from measuring import best_of, timed
 
 
 def features(name: str, damping: str | None, norm: str | None = "l2"):
-    train, test = load(DATA / name / "train.txt.gz"), load(DATA / name / "test.txt.gz")
+    train, test = (
+        read_dataset(DATA / name / "train.txt.gz"),
+        read_dataset(DATA / name / "test.txt.gz"),
+    )
     scaler = RowScaler(damping=damping, norm=norm).fit(train.X)
     return scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y
 

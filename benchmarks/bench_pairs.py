@@ -26,11 +26,11 @@ import numpy as np
 
 from data_folder import DATA, data_folder
 from longtail import ExtremeClassifier, ranked
-from longtail.choosing import Problem, measured, train_method
+from longtail.choosing import Problem, result_on_test, train_method
 from longtail.features import TextFeatures
 from longtail.methods.linear import OVA, OVO
 from longtail.methods.pairs import PairRanker
-from longtail.papers import find_paper, open_trial, read_trial
+from longtail.papers import find_paper, prepare_trial, read_trial
 from measuring import alone, best_of, peak_gigabytes, timed
 from peers.bars import Bars
 
@@ -89,7 +89,7 @@ def bias() -> None:
 def _figures(problem: Problem, model: ExtremeClassifier) -> list[float]:
     """Accuracy, MaF1, covered classes, the share with the class among the first 5, seconds."""
     trained = train_method(problem, model)
-    found = measured(problem, trained).evaluation
+    found = result_on_test(problem, trained).evaluation
     assert found is not None
     first = [found[name] for name in ("accuracy", "maf1", "covered_classes")]
     return [*first, 5 * found["P@5"], trained.seconds]
@@ -110,17 +110,17 @@ def _line(what: str, accuracy: float, maf1: float, covered: float, five: float, 
 
 def variants(jobs: int) -> None:
     paper = find_paper("mrb")
-    opened = open_trial(paper, paper.trial("WordNet-1000"), DATA)
-    _head(f"1,000 classes, {len(opened.problems)} samples")
+    prepared = prepare_trial(paper, paper.trial("WordNet-1000"), DATA)
+    _head(f"1,000 classes, {len(prepared.problems)} samples")
     for name, given in VARIANTS.items():
-        found = [_figures(each, PairRanker(**given, n_jobs=jobs)) for each in opened.problems]
+        found = [_figures(each, PairRanker(**given, n_jobs=jobs)) for each in prepared.problems]
         _line(name, *np.mean(found, axis=0))
 
 
 def other_c(sizes: list[int], Cs: list[float], jobs: int) -> None:
     paper = find_paper("mrb")
     for size in sizes:
-        problem = open_trial(paper, paper.trial(f"WordNet-{size}"), DATA, n_seeds=1).problem
+        problem = prepare_trial(paper, paper.trial(f"WordNet-{size}"), DATA, n_seeds=1).problem
         _head(f"{size:,} classes, one sample")
         _line("mRb", *_figures(problem, PairRanker(n_jobs=jobs)))
         for C in Cs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import longtail.cli._measured
+
 from longtail import Tagger
 from longtail.cli._models import Model
 from longtail.data import make_longtail

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA
-from longtail.data import Dataset, load, load_api_docs, make_longtail, train_test_split
+from longtail.data import Dataset, load_api_docs, make_longtail, read_dataset, train_test_split
 from longtail.features import RowScaler, TextFeatures
 from peers.embeddings import RidgeRegression
 
@@ -38,7 +38,10 @@ class Problem:
 
 def published_split(name: str, damping: str | None = None) -> Callable[[], Problem]:
     def read() -> Problem:
-        train, test = load(DATA / name / "train.txt.gz"), load(DATA / name / "test.txt.gz")
+        train, test = (
+            read_dataset(DATA / name / "train.txt.gz"),
+            read_dataset(DATA / name / "test.txt.gz"),
+        )
         scaler = RowScaler(damping=damping).fit(train.X)
         return Problem(scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
 
@@ -48,7 +51,7 @@ def published_split(name: str, damping: str | None = None) -> Callable[[], Probl
 def rcv1() -> Problem:
     """Of the training file alone: the label numbers of the test file do not match it."""
     train, test = train_test_split(
-        load(DATA / "rcv1-subset1" / "train.txt.gz"), test_size=0.25, random_state=0
+        read_dataset(DATA / "rcv1-subset1" / "train.txt.gz"), test_size=0.25, random_state=0
     )
     scaler = RowScaler().fit(train.X)
     return Problem(scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
@@ -66,7 +69,7 @@ def api_docs() -> Problem:
 
 def wordnet(rows: int = 20_000, at_least: int = 5) -> Problem:
     """Some of the rows, with the labels that are not too rare among these."""
-    data = load(DATA / "wordnet-hypernyms" / "all.jsonl.gz")
+    data = read_dataset(DATA / "wordnet-hypernyms" / "all.jsonl.gz")
     data = data.subset(np.sort(np.random.default_rng(0).permutation(len(data))[:rows]))
     Y = data.Y[:, np.bincount(data.Y.indices, minlength=data.n_labels) >= at_least]
     some = np.flatnonzero(np.diff(Y.indptr))

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from data_folder import DATA, missing
-from longtail.data import load, make_longtail
+from longtail.data import make_longtail, read_dataset
 from longtail.features import RowScaler
 
 SEED = 0
@@ -44,7 +44,7 @@ def real(name: str, title: str, damping: str | None) -> Problem | None:
         print(f"{title} is skipped. {sentence}")
         return None
     folder = DATA / name
-    train, test = load(folder / "train.txt.gz"), load(folder / "test.txt.gz")
+    train, test = read_dataset(folder / "train.txt.gz"), read_dataset(folder / "test.txt.gz")
     scaler = RowScaler(damping=damping).fit(train.X)
     return Problem(title, scaler.transform(train.X), train.Y, scaler.transform(test.X), test.Y)
 

@@ -7,6 +7,7 @@ each also derives from the builtin a scikit-learn user would expect.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 
@@ -81,6 +82,45 @@ class LongtailWarning(UserWarning):
 
 class DataWarning(LongtailWarning):
     """A file was read, but something in it is odd."""
+
+
+class SkippedRowsWarning(DataWarning):
+    """Bad rows of a file were left out."""
+
+
+class SkippedRows:
+    """Bad rows as they are skipped: how many, and the first of them for the warning.
+
+    Examples
+    --------
+    >>> rows = SkippedRows()
+    >>> rows.add(DataError("'text' is null", path="a.jsonl", line=7))
+    >>> rows.in_words()
+    "1 row was skipped: a.jsonl, line 7: 'text' is null"
+    """
+
+    SHOWN = 5
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[DataError] = []
+
+    def add(self, error: DataError) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= self.SHOWN:
+            self.first.append(error)
+
+    def in_words(self) -> str:
+        """How many, and which."""
+        rows = "1 row was" if self.count == 1 else f"{self.count:,} rows were"
+        more = f"; and {self.count - self.SHOWN:,} more" if self.count > self.SHOWN else ""
+        return f"{rows} skipped: {'; '.join(map(str, self.first))}{more}"
+
+    def warn(self) -> None:
+        """Warn, if there is any."""
+        if self.count:
+            warnings.warn(self.in_words(), SkippedRowsWarning, stacklevel=3)
 
 
 class ConvergenceWarning(LongtailWarning):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,87 +14,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
-from longtail._sparse import as_csr
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.features import RowScaler, TextFeatures
+from longtail.features import TextFeatures
+from longtail.features.made import is_matrix, make_features, usual_features
 from longtail.labels import LabelledPoints, name_array
 from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
 from longtail.parameters import Must
-from longtail.runtime.estimates import Estimate, matrix_bytes
+from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
 from longtail.store.protocol import stored_name
-
-TERM_BYTES = 200  # of a word of the vocabulary, in Python's dictionary and beside it
-FeatureKind = Literal["scaled", "counts"]
-"""What a classifier wants: `ExtremeClassifier.feature_kind`."""
-
-
-def usual_features(kind: FeatureKind, *, texts: bool, **settings: Any) -> TextFeatures | RowScaler:
-    """What makes features of a kind, of texts or of a matrix.
-
-    Parameters
-    ----------
-    kind : {"scaled", "counts"}
-        Tf-idf or rows of unit length; or the counts of words and the values as they are.
-    texts : bool
-        Whether the input is texts.
-    **settings
-        Parameters of `TextFeatures` or `RowScaler` that are to differ; they win.
-
-    Examples
-    --------
-    >>> usual_features("scaled", texts=True), usual_features("counts", texts=False)
-    (TextFeatures(), RowScaler(norm=None))
-    >>> counts = usual_features("counts", texts=True, stop_words="english")
-    >>> counts.fit_transform(["the sea and the sea"]).toarray().tolist()
-    [[2.0]]
-    """
-    if not texts:
-        return RowScaler(**({"norm": None} if kind == "counts" else {}) | settings)
-    plain = {"sublinear_tf": False, "idf": False, "norm": None} if kind == "counts" else {}
-    return TextFeatures(**plain | settings)
-
-
-@dataclass(frozen=True)
-class MadeFeatures:
-    """Features made of some inputs, with what it takes to make and to keep them.
-
-    Attributes
-    ----------
-    X : csr_array of shape (n, D)
-        The features.
-    peak_bytes : int
-        Memory of the matrix and of the vocabulary.
-    seconds : float
-        How long it took to make them.
-    """
-
-    X: sp.csr_array
-    peak_bytes: int = 0
-    seconds: float = 0.0
-
-    def estimate(self, classifier: ExtremeClassifier, Y: Any) -> Estimate:
-        """What it takes to make the features and to train a classifier on them."""
-        return classifier.estimate(self.X, Y).plus(self.peak_bytes, self.seconds)
-
-
-def make_features(transformer: Any, inputs: Any) -> MadeFeatures:
-    """Fit a copy of a transformer to texts or to a matrix, and measure what that takes.
-
-    Examples
-    --------
-    >>> made = make_features(TextFeatures(), ["waves and sand", "deep snow"])
-    >>> made.X.shape, made.peak_bytes > 5 * TERM_BYTES
-    ((2, 5), True)
-    """
-    began = time.perf_counter()
-    X = as_csr(clone(transformer).fit_transform(inputs))
-    seconds = time.perf_counter() - began
-    words = TERM_BYTES * X.shape[1] if isinstance(transformer, TextFeatures) else 0
-    return MadeFeatures(X, matrix_bytes(X) + words, seconds)
 
 
 def _has_probabilities(tagger: Tagger) -> bool:
@@ -182,21 +111,58 @@ class Tagger(StoredEstimator):
         """
         inputs, y, feature_names = self._given(inputs, y, label_names, feature_names)
         if feature_names is not None:
-            if not _is_matrix(inputs):
+            if not is_matrix(inputs):
                 raise InputError("Feature names are for a feature matrix; texts bring their own.")
-            if len(feature_names) != np.shape(inputs)[1]:
-                raise InputError(
-                    f"There are {len(feature_names)} feature names for {np.shape(inputs)[1]} "
-                    "features; give one name a column."
-                )
+            _check_names(feature_names, np.shape(inputs)[1])
         if isinstance(y, Iterator):
             y = list(y)
         features, classifier = (clone(part) for part in self._parts(inputs))
         X = features.fit_transform(inputs)
         classifier.fit(X, y, label_names=label_names, checkpoint=checkpoint, progress=progress)
+        return self._with_fitted(features, classifier, not is_matrix(inputs), feature_names)
+
+    @classmethod
+    def from_fitted(
+        cls,
+        features: Any,
+        classifier: ExtremeClassifier,
+        *,
+        takes_text: bool,
+        feature_names: Any = None,
+    ) -> Self:
+        """Put fitted features and a classifier that was fitted on what they make together.
+
+        Parameters
+        ----------
+        features : transformer
+            Fitted.
+        classifier : ExtremeClassifier
+            Fitted on the matrix that `features` made.
+        takes_text : bool
+            Whether `features` were fitted to texts, not to a matrix.
+        feature_names : sequence of length D, optional
+            As in `fit`.
+
+        Examples
+        --------
+        >>> from longtail import DiSMEC, TextFeatures
+        >>> made = make_features(TextFeatures(), ["waves and sand", "deep snow"])
+        >>> classifier = DiSMEC().fit(made.X, [["sea"], ["winter"]])
+        >>> tagger = Tagger.from_fitted(made.transformer, classifier, takes_text=True)
+        >>> tagger.predict(["sand castles"])
+        [('sea',)]
+        """
+        if feature_names is not None:
+            _check_names(feature_names, features.n_features_in_)
+        tagger = cls(features=clone(features), classifier=clone(classifier))
+        return tagger._with_fitted(features, classifier, takes_text, feature_names)
+
+    def _with_fitted(
+        self, features: Any, classifier: Any, takes_text: bool, feature_names: Any
+    ) -> Self:
         learned: dict[str, Any] = {
             "features_": features,
-            "takes_text_": not _is_matrix(inputs),
+            "takes_text_": takes_text,
             "classifier_": classifier,
         }
         if feature_names is not None:
@@ -220,7 +186,8 @@ class Tagger(StoredEstimator):
         """Memory and time that `fit` on the same data will need; nothing is trained or changed.
 
         The features of all inputs are made for that, not of a sample, and thrown away: how many
-        there are decides. So it takes as long as making them, and reading all texts.
+        there are decides. To make them once for the estimate and for training, see `make_features`
+        and `from_fitted`.
 
         Parameters
         ----------
@@ -267,7 +234,7 @@ class Tagger(StoredEstimator):
                 f"can be stored (see longtail.store.Storable), not {features!r:.60}."
             )
         if features is None:
-            features = usual_features(classifier.feature_kind, texts=not _is_matrix(inputs))
+            features = usual_features(classifier.feature_kind, texts=not is_matrix(inputs))
         return features, classifier
 
     @property
@@ -307,7 +274,7 @@ class Tagger(StoredEstimator):
     def transform(self, inputs: Any) -> sp.csr_array:
         """The features that the classifier sees."""
         check_is_fitted(self)
-        if _is_matrix(inputs) == self.takes_text:
+        if is_matrix(inputs) == self.takes_text:
             expected = "texts" if self.takes_text else "a feature matrix"
             raise InputError(f"This model was trained on {expected}; give it the same.")
         return self.features_.transform(inputs)
@@ -460,18 +427,9 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
     return model
 
 
-def _is_matrix(inputs: Any) -> bool:
-    """Whether the inputs are features; whatever else they are has to be texts."""
-    if sp.issparse(inputs):
-        return True
-    if hasattr(inputs, "ndim"):
-        if inputs.ndim == 2 and any(isinstance(v, str) for v in np.asarray(inputs[:1]).flat):
-            raise InputError(
-                "The inputs are a table that holds texts; give one column of it, such as "
-                "table['text']."
-            )
-        return bool(inputs.ndim == 2)
-    if isinstance(inputs, str):
-        return False
-    first = next((one for one in inputs if one is not None), "")
-    return hasattr(first, "__len__") and not isinstance(first, str | bytes)
+def _check_names(feature_names: Any, n_features: int) -> None:
+    if len(feature_names) != n_features:
+        raise InputError(
+            f"There are {len(feature_names)} feature names for {n_features} features; give one "
+            "name per column."
+        )

@@ -92,8 +92,8 @@ class TestCompare:
         train = Dataset(np.eye(4), [("sea",), ("sun",), ("sea",), ("sun",)])
         test = Dataset(np.eye(4)[:3], [("sun",), ("sun",), ("snow",)])
         problem = prepare(train, test)
-        assert (problem.n_labels, problem.unknown_labels, problem.unlabelled) == (2, 1, 0)
-        assert problem.Y_test.toarray().tolist() == [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
+        assert (problem.train.n_labels, problem.unknown_labels, problem.unlabelled) == (2, 1, 0)
+        assert problem.test.Y.toarray().tolist() == [[0, 1, 0], [0, 1, 0], [0, 0, 1]]
         found = compare(train, test, ["dismec"], k=[1])
         assert found["dismec"].evaluation["P@1"] == pytest.approx(1 / 3)
         by_number = compare(Dataset(train.X, train.Y), Dataset(test.X, [[0, 1]] * 3), ["dismec"])

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import longtail
 from longtail.choosing import DECISIVE, RULES, WORDS, DataFacts, measure_facts, recommend
-from longtail.data import load, load_api_docs, make_longtail
+from longtail.data import load_api_docs, make_longtail, read_dataset
 from longtail.errors import InputError, ParameterError
 from longtail.features import RowScaler
 from longtail.methods.registry import methods
@@ -56,7 +56,7 @@ EXPECTED = {
 def test_real_sets(data_folder, name, expected):
     if not (data_folder / name).is_dir():
         pytest.skip(f"no {name} at {data_folder}")
-    data = load(data_folder / name, part="train")
+    data = read_dataset(data_folder / name, part="train")
     found = recommend(RowScaler().fit_transform(data.X), data.Y)
     assert found.method == expected
     assert f"{found.facts.labels:,}" in found.reasons[0]

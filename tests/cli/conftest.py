@@ -61,7 +61,9 @@ def files(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def text_model(files) -> Path:
-    outcome = call("train", files / "train.jsonl", "--to", files / "text-model", "-q")
+    outcome = call(
+        "train", files / "train.jsonl", "--to", files / "text-model", "-q", "-m", "dismec"
+    )
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     return files / "text-model"
 

@@ -17,7 +17,7 @@ import longtail
 from longtail import Tagger
 from longtail.cli.compare import compare
 from longtail.cli.train import train
-from longtail.data import Dataset, load, save
+from longtail.data import Dataset, read_dataset, save
 from longtail.methods.linear import BinaryRelevance, DiSMEC
 from longtail.metrics import accuracy, covered_classes, evaluate, maf1
 from tests.cli.files import N_LABELS
@@ -52,8 +52,8 @@ class TestResults:
             assert result["metrics"] == pytest.approx(wanted, abs=1e-12)
 
     def test_everything_is_told(self, files, compared):
-        test = load(files / "features", part="test")
-        assert compared["train_points"] == len(load(files / "features"))
+        test = read_dataset(files / "features", part="test")
+        assert compared["train_points"] == len(read_dataset(files / "features"))
         assert compared["test_points"] == len(test)
         assert compared["labels"] == N_LABELS
         assert compared["features"] == 400
@@ -98,7 +98,7 @@ class TestResults:
     def test_texts_are_split(self, call, files):
         words = ["compare", files / "train.jsonl", "-m", "dismec", "--json", "-q"]
         usual = call(*words).json
-        whole = len(load(files / "train.jsonl"))
+        whole = len(read_dataset(files / "train.jsonl"))
         assert usual["test_points"] == round(0.2 * whole)
         assert usual["train_points"] == whole - usual["test_points"]
         by_number = call(*words, "--test-size", 30, "--random-state", 1).json
@@ -135,7 +135,10 @@ class TestResults:
         words = ["compare", files / "features", "-m", "dismec,br", "--set", "br.C=10", "-q"]
         found = call(*words, "--tail", 2, "--json").json
         assert found["tail"] == 2
-        train_part, test = load(files / "features"), load(files / "features", part="test")
+        train_part, test = (
+            read_dataset(files / "features"),
+            read_dataset(files / "features", part="test"),
+        )
         features = longtail.data.RowScaler().fit(train_part.X)
         model = DiSMEC().fit(features.transform(train_part.X), train_part.Y)
         wanted = evaluate(
@@ -200,7 +203,7 @@ def test_one_class_a_point(call, tmp_path):
     save(Dataset(X, [(name,) for name in names[kinds]]), tmp_path / "data.txt")
     words = ["compare", tmp_path / "data.txt", "-m", "dismec,br", "-q"]
     found = call(*words, "--json").json["results"]
-    train_part, test = load(tmp_path / "data.txt").split(test_size=0.2, random_state=0)
+    train_part, test = read_dataset(tmp_path / "data.txt").split(test_size=0.2, random_state=0)
     truth = [row[0] for row in test.label_sets()]
     model = Tagger(classifier=DiSMEC()).fit(
         train_part.X, [row[0] for row in train_part.label_sets()]
@@ -303,8 +306,10 @@ class TestMethods:
             assert isinstance(tagger, longtail.Tagger)
             assert tagger.classifier.get_params() == tagger.classifier_.get_params()
             assert tagger.features.get_params() == tagger.features_.get_params()
-            label = load(files / "features").label_sets()[0][0]
-            assert tagger.explain(load(files / "features").X[[0]], label).parts["feature"][0]
+            label = read_dataset(files / "features").label_sets()[0][0]
+            assert tagger.explain(read_dataset(files / "features").X[[0]], label).parts["feature"][
+                0
+            ]
         assert call(*words).code == 0  # and replaced by the next
         shutil.rmtree(tmp_path / "kept" / "br")
         (tmp_path / "kept" / "br").mkdir()

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import longtail
 from longtail import store
 from longtail.base import ExtremeClassifier
-from longtail.data import Dataset, load, save
+from longtail.data import Dataset, read_dataset, save
 from tests.cli import killable
 from tests.cli.files import N_LABELS
 from tests.forking import fork_server
@@ -26,7 +26,7 @@ NEW = ["topic 07", "topic 21", "topic 33"]
 def older(call, files, tmp_path_factory):
     """A folder with a model that does not know some labels, and data without them."""
     folder = tmp_path_factory.mktemp("extend")
-    whole = load(files / "train.jsonl")
+    whole = read_dataset(files / "train.jsonl")
     sets = [tuple(name for name in row if name not in NEW) for row in whole.label_sets()]
     save(Dataset(None, sets, texts=whole.texts), folder / "older.jsonl")
     words = ["train", folder / "older.jsonl", "--to", folder / "model", "--n-jobs", 1, "-q"]
@@ -73,7 +73,7 @@ class TestTexts:
         n_jobs = longtail.load(model).classifier_.n_jobs
         assert call("extend", model, files / "train.jsonl", "-q", "--n-jobs", 2).err == ""
         tagger = longtail.load(model)
-        train = load(files / "train.jsonl")
+        train = read_dataset(files / "train.jsonl")
         counts = dict(zip(tagger.classes_.tolist(), tagger.label_counts_.tolist(), strict=True))
         found = np.asarray(train.Y.sum(axis=0)).ravel().astype(int).tolist()
         assert counts == dict(zip(train.classes.tolist(), found, strict=True))
@@ -93,7 +93,7 @@ class TestTexts:
         assert answer.pop("seconds") >= 0
         assert answer == {
             "model": str(tmp_path / "new"),
-            "points": len(load(files / "train.jsonl")),
+            "points": len(read_dataset(files / "train.jsonl")),
             "added": NEW,
             "known": N_LABELS - 3,
             "labels": N_LABELS,
@@ -164,7 +164,7 @@ class TestFeatures:
         assert (answer["added"], answer["known"]) == ([], 1)
 
     def test_features_are_matched_by_name(self, call, files, tmp_path):
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         known = train.classes.tolist()[:-4]
         model = longtail.Tagger().fit(
             train.X,
@@ -189,7 +189,7 @@ class TestFeatures:
         )
 
     def test_one_class_a_row(self, call, files, tmp_path):
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         y = np.array([row[0] for row in train.label_sets()])
         old = y != y[0]
         longtail.DiSMEC().fit(train.X[old], y[old]).save(tmp_path / "model")
@@ -244,7 +244,7 @@ class TestRefusals:
             def _fit(self, X, Y, run):
                 self.width_ = Y.shape[1]
 
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         Together().fit(train.X, train.Y).save(tmp_path / "model")
         outcome = call("extend", tmp_path / "model", files / "features", "-q")
         assert outcome.code == 1

@@ -11,7 +11,7 @@ import pytest
 
 import longtail
 from longtail.cli import app
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.labels import algebraic_connectivity, tail_statistics
 from longtail.methods.registry import methods
 
@@ -87,7 +87,7 @@ def test_parameters_come_from_the_estimator(call, name):
 class TestInspect:
     def test_data(self, call, files):
         found = call("inspect", files / "train.jsonl", "--json").json
-        data = load(files / "train.jsonl")
+        data = read_dataset(files / "train.jsonl")
         assert found["points"] == len(data)
         assert found["labels"] == data.n_labels
         assert found["tail"] == tail_statistics(data.Y).to_dict()

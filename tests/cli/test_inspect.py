@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 import longtail
-from longtail.data import Dataset, load, save
+from longtail.data import Dataset, read_dataset, save
 
 
 @pytest.mark.parametrize("method", ["mrb", "logtree"])
@@ -32,7 +32,9 @@ FACTS = {
 
 def test_every_fact_is_shown_with_the_recommendation(files, call):
     shown = call("inspect", files / "train.jsonl").out
-    advice = longtail.recommend(load(files / "train.jsonl").texts, load(files / "train.jsonl").Y)
+    advice = longtail.recommend(
+        read_dataset(files / "train.jsonl").texts, read_dataset(files / "train.jsonl").Y
+    )
     words = advice.facts.in_words()
     for title, names in FACTS.items():
         table = shown.partition(f"{title}\n")[2].partition("\n\n")[0]
@@ -67,7 +69,7 @@ def test_why_there_is_no_recommendation_is_said(call, tmp_path):
 
 
 def test_what_is_wanted_and_how_many_threads_are_reckoned_with(files, call):
-    data = load(files / "train.jsonl")
+    data = read_dataset(files / "train.jsonl")
     words = ("inspect", files / "train.jsonl", "--json", "--want", "similar", "-j", "1")
     found = call(*words).json["recommendation"]
     advice = longtail.recommend(data.texts, data.Y, want="similar", n_jobs=1)
@@ -80,3 +82,12 @@ def test_a_wish_that_there_is_not_is_refused_before_anything_is_read(call):
     outcome = call("inspect", "nowhere.jsonl", "--want", "best")
     assert outcome.code == 1
     assert "want must be one of ranking, sets" in outcome.err
+
+
+@pytest.mark.parametrize("words", [(), ("--damping", "sqrt")], ids=["usual", "other features"])
+def test_train_takes_what_inspect_recommends(files, call, tmp_path, words):
+    for data in (files / "train.jsonl", files / "features"):
+        advice = call("inspect", data, "--json").json["recommendation"]
+        trained = call("train", data, "--to", tmp_path / "model", "--json", "-q", *words)
+        assert trained.json["method"] == advice["method"]
+        assert call("inspect", tmp_path / "model", "--json").json["method"] == advice["method"]

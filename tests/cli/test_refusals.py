@@ -73,7 +73,9 @@ def test_nothing_to_learn_from(call, matrix_model, tmp_path, content, part):
     path.write_bytes(content)
     assert call("inspect", path, "--json").code == 0
     assert call("inspect", path).code == 0
-    assert_refused(call("train", path, "--to", tmp_path / "model", "-q"), part)
+    words = ("train", path, "--to", tmp_path / "model", "-q")
+    assert_refused(call(*words, "-m", "dismec"), part)
+    assert_refused(call(*words))
     if content.startswith(b"0"):
         assert_refused(call("evaluate", matrix_model, path), "no point to measure on")
         assert call("predict", matrix_model, path).out == ""
@@ -102,13 +104,21 @@ def test_hostile_standard_input(call, text_model, stdin):
             ["nowhere: there is no such file; check the path"],
         ),
         (["train", "DATA", "--to", "m", "-m", "magic"], ["no method 'magic'", "br, br-dekel"]),
-        (["train", "DATA", "--to", "m", "--set", "D=1"], ["no parameter 'D'", "C, prune"]),
-        (["train", "DATA", "--to", "m", "--set", "C"], ["'C' is not of the form name=value"]),
         (
-            ["train", "DATA", "--to", "m", "--set", "C=x"],
+            ["train", "DATA", "--to", "m", "-m", "dismec", "--set", "D=1"],
+            ["no parameter 'D'", "C, prune"],
+        ),
+        (
+            ["train", "DATA", "--to", "m", "-m", "dismec", "--set", "C"],
+            ["'C' is not of the form name=value"],
+        ),
+        (
+            ["train", "DATA", "--to", "m", "-m", "dismec", "--set", "C=x"],
             ["C must be a positive, finite number, not 'x'"],
         ),
-        (["train", "DATA", "--to", "m", "--set", "C=-1"], ["C must be a positive"]),
+        (["train", "DATA", "--to", "m", "-m", "dismec", "--set", "C=-1"], ["C must be a positive"]),
+        (["train", "DATA", "--to", "m", "--set", "C=1"], ["--set is for", "--method"]),
+        (["train", "DATA", "--to", "m", "--on-error", "stop"], ["--on-error is raise or skip"]),
         (["train", "DATA", "--to", "DATA", "-q"], ["is a file and is not overwritten"]),
         (["train", "DATA", "--to", "FOLDER", "-q"], ["not empty and not a longtail model"]),
         (["train", "DATA", "--to", "DATA/m", "-q"], ["cannot be written"]),
@@ -150,6 +160,8 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["predict", "MODEL", "DATA", "--to", "DATA"], ["write over the points in docs.jsonl"]),
         (["predict", "MODEL", "DATA", "--threshold", "nan"], ["--threshold must be a number"]),
         (["predict", "MODEL", "DATA", "--propensity-constants", "EURLex-4K"], ["are for --tail"]),
+        (["predict", "MODEL", "DATA", "--tail", "1"], ["say how many", "-k"]),
+        (["predict", "MATRIX", "XMC", "--on-error", "skip"], ["row by row"]),
         (["predict", "MATRIX", "-"], ["takes features"]),
         (["predict", "MATRIX", "DATA"], ["takes features, but the data has texts"]),
         (["predict", "MATRIX", "XMC", "--proba", "--threshold", "2"], ["below 1", "leave out"]),
@@ -230,7 +242,7 @@ def test_not_enough_memory(call, files, monkeypatch):
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("longtail.data.load", fail)
+    monkeypatch.setattr("longtail.data.read_dataset", fail)
     assert_refused(call("inspect", files / "train.jsonl"), "not enough memory")
 
 
@@ -260,7 +272,7 @@ def test_unexpected_errors_are_not_hidden(call, files, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("longtail.data.load", fail)
+    monkeypatch.setattr("longtail.data.read_dataset", fail)
     with pytest.raises(ZeroDivisionError):
         call("inspect", files / "train.jsonl")
 
@@ -271,7 +283,16 @@ def test_a_reader_that_goes_away(text_model, tmp_path):
     with open(tmp_path / "many.jsonl", "a") as file:
         file.writelines(json.dumps({"text": f"word{i}"}) + "\n" for i in range(5000))
     process = subprocess.Popen(
-        [sys.executable, "-m", "longtail", "predict", text_model, tmp_path / "many.jsonl"],
+        [
+            sys.executable,
+            "-m",
+            "longtail",
+            "predict",
+            text_model,
+            tmp_path / "many.jsonl",
+            "-k",
+            "5",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

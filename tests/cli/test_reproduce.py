@@ -6,7 +6,7 @@ import pytest
 
 from longtail.data import Dataset, make_longtail, save
 from longtail.methods.linear import DiSMEC
-from longtail.papers import Noted, Paper, PublishedTable, Trial, find_paper
+from longtail.papers import FigureNote, Paper, PublishedTable, Trial, find_paper
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def grown(monkeypatch):
         (PublishedTable("2", "section 1", values, scale=1.0, digits=3),),
         trials,
         also=("maf1",),
-        noted=(Noted("elsewhere it is 0.8", dataset="Made-8"),),
+        notes=(FigureNote("elsewhere it is 0.8", dataset="Made-8"),),
         counts_parameters=True,
     )
     monkeypatch.setattr("longtail.papers.registry.papers", lambda: {"grown": paper})

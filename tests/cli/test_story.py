@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import longtail
 from longtail import ranked, store
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.labels import label_counts
 from longtail.metrics import by_frequency, evaluate
 from tests.cli.files import N_LABELS
@@ -22,7 +22,7 @@ from tests.cli.files import N_LABELS
 class TestTexts:
     def test_the_model_is_a_tagger_that_knows_its_training_set(self, files, text_model):
         tagger = longtail.load(text_model)
-        train = load(files / "train.jsonl")
+        train = read_dataset(files / "train.jsonl")
         assert tagger.takes_text
         assert tagger.classes_.tolist() == train.classes.tolist()
         assert tagger.n_points_ == len(train)
@@ -35,7 +35,7 @@ class TestTexts:
     def test_predictions_are_those_of_the_library(self, call, files, text_model):
         outcome = call("predict", text_model, files / "test.jsonl", "-k", 3)
         assert (outcome.code, outcome.err) == (0, "")
-        texts = load(files / "test.jsonl").texts
+        texts = read_dataset(files / "test.jsonl").texts
         wanted = longtail.load(text_model).tag(texts, 3)
         assert len(outcome.records) == len(texts)
         for record, row in zip(outcome.records, wanted, strict=True):
@@ -53,7 +53,7 @@ class TestTexts:
         assert there.stdout.decode("utf-8") == here.out
 
     def test_all_ways_to_give_texts_agree(self, call, files, text_model, tmp_path):
-        texts = load(files / "test.jsonl").texts
+        texts = read_dataset(files / "test.jsonl").texts
         wanted = call("predict", text_model, files / "test.jsonl").records
         (tmp_path / "lines.txt").write_text("\n".join(texts), encoding="utf-8")
         with gzip.open(tmp_path / "lines.txt.gz", "wt", encoding="utf-8") as file:
@@ -61,7 +61,7 @@ class TestTexts:
         objects = "".join(json.dumps({"body": text, "id": 1}) + "\n" for text in texts)
         (tmp_path / "bodies.ndjson").write_text(objects)
         (tmp_path / "table.csv").write_text("text,n\n" + "".join(f'"{t}",1\n' for t in texts))
-        longtail.data.save(load(files / "test.jsonl"), tmp_path / "table.parquet")
+        longtail.data.save(read_dataset(files / "test.jsonl"), tmp_path / "table.parquet")
         for words in (
             [tmp_path / "lines.txt"],
             [tmp_path / "lines.txt.gz"],
@@ -110,7 +110,7 @@ class TestTexts:
     def test_evaluation_is_that_of_the_library(self, call, files, text_model):
         outcome = call("evaluate", text_model, files / "test.jsonl", "--json", "-k", "1,4")
         assert (outcome.code, outcome.err) == (0, "")
-        train, test = load(files / "train.jsonl"), load(files / "test.jsonl")
+        train, test = read_dataset(files / "train.jsonl"), read_dataset(files / "test.jsonl")
         tagger = longtail.load(text_model)
         options = {"k": (1, 4), "classes": tagger.classes_.tolist()}
         scores = tagger.predict_topk(test.texts, 4)
@@ -161,7 +161,7 @@ class TestTexts:
 class TestFeatures:
     def test_names_of_labels_and_features_stay(self, files, matrix_model):
         tagger = longtail.load(matrix_model)
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         assert tagger.classes_.tolist() == train.classes.tolist()
         assert tagger.classifier_.get_params()["C"] == 10
         assert tagger.features.get_params() == tagger.features_.get_params()
@@ -171,9 +171,10 @@ class TestFeatures:
         assert set(reason.parts["feature"]) <= set(train.feature_names.tolist())
 
     def test_a_folder_means_its_test_part(self, call, files, matrix_model):
-        by_folder = call("predict", matrix_model, files / "features")
-        assert by_folder.out == call("predict", matrix_model, files / "features" / "test.txt").out
-        test = load(files / "features", part="test")
+        by_folder = call("predict", matrix_model, files / "features", "-k", 5)
+        by_file = call("predict", matrix_model, files / "features" / "test.txt", "-k", 5)
+        assert by_folder.out == by_file.out
+        test = read_dataset(files / "features", part="test")
         wanted = longtail.load(matrix_model).tag(test.X)
         assert [r["scores"] for r in by_folder.records] == [[s for _, s in row] for row in wanted]
         measured = call("evaluate", matrix_model, files / "features", "--json").json
@@ -183,7 +184,7 @@ class TestFeatures:
 
     def test_probabilities(self, call, files, matrix_model):
         tagger = longtail.load(matrix_model)
-        X = load(files / "features", part="test").X
+        X = read_dataset(files / "features", part="test").X
         labels, values = ranked(tagger.predict_proba(X, threshold=0.3), 4)
         outcome = call(
             "predict", matrix_model, files / "features", "--proba", "--threshold", 0.3, "-k", 4
@@ -194,7 +195,7 @@ class TestFeatures:
             assert all(0.3 <= score <= 1 for score in record["scores"])
 
     def test_columns_are_matched_by_name(self, call, files, matrix_model, tmp_path):
-        test = load(files / "features", part="test")
+        test = read_dataset(files / "features", part="test")
         order = np.random.default_rng(0).permutation(test.n_features)
         shuffled = longtail.Dataset(
             test.X[:, order], test.Y, test.feature_names[order], test.label_names
@@ -222,7 +223,7 @@ class TestFeatures:
         )
 
     def test_a_classifier_saved_alone(self, call, files, tmp_path):
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         classifier = longtail.DiSMEC().fit(train.X, train.label_sets())
         classifier.save(tmp_path / "alone")
         measured = call("evaluate", tmp_path / "alone", files / "features", "--json").json
@@ -233,14 +234,14 @@ class TestFeatures:
 
     @pytest.mark.parametrize("form", ["one class", "dense"])
     def test_models_from_python_with_other_forms_of_labels(self, call, files, tmp_path, form):
-        train = load(files / "features")
+        train = read_dataset(files / "features")
         Y = [labels[0] for labels in train.label_sets()]
         if form == "dense":
             Y = train.Y.toarray()
         names = train.classes.tolist() if form == "dense" else None
         classifier = longtail.BinaryRelevance().fit(train.X, Y, label_names=names)
         classifier.save(tmp_path / form)
-        records = call("predict", tmp_path / form, files / "features", "--proba").records
+        records = call("predict", tmp_path / form, files / "features", "--proba", "-k", 5).records
         assert all(len(record["labels"]) == 5 for record in records)
         measured = call("evaluate", tmp_path / form, files / "features", "--json").json
         assert 0 < measured["metrics"]["jaccard"] <= 1
@@ -250,7 +251,7 @@ def test_held_out_points(call, files, tmp_path):
     words = ["train", files / "train.jsonl", "--to", tmp_path / "m", "--test-size", 0.2, "-q"]
     outcome = call(*words, "--json", "--random-state", 3, "-k", "1")
     assert (outcome.code, outcome.err) == (0, "")
-    whole = load(files / "train.jsonl")
+    whole = read_dataset(files / "train.jsonl")
     train, test = whole.split(test_size=0.2, random_state=3)
     assert outcome.json["points"] == len(train)
     assert outcome.json["test"]["points"] == len(test)

@@ -9,7 +9,7 @@ import pytest
 
 import longtail
 from longtail import store
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.decisions import choose_tail, fit_calibration, validation_scores
 from longtail.labels import propensities
 from longtail.metrics import evaluate
@@ -23,7 +23,7 @@ def model(text_model, tmp_path):
 
 
 def test_predictions_are_those_of_the_library(call, files, text_model):
-    texts = load(files / "test.jsonl").texts
+    texts = read_dataset(files / "test.jsonl").texts
     tagger = longtail.load(text_model)
     words = ["predict", text_model, files / "test.jsonl", "-k", 3]
     for options, arguments in (
@@ -50,7 +50,7 @@ def test_evaluation_is_that_of_the_library(call, files, text_model):
     words = ["evaluate", text_model, files / "test.jsonl", "--json"]
     outcome = call(*words, "--tail", 0.8)
     assert (outcome.code, outcome.err) == (0, "")
-    train, test = load(files / "train.jsonl"), load(files / "test.jsonl")
+    train, test = read_dataset(files / "train.jsonl"), read_dataset(files / "test.jsonl")
     tagger = longtail.load(text_model)
     wanted = evaluate(
         test.label_sets(),
@@ -88,7 +88,7 @@ def test_probabilities_have_no_tail(call, files, matrix_model):
 def test_the_choice_is_that_of_the_library(call, files, text_model, options, wish):
     outcome = call("tail", text_model, files / "test.jsonl", "--json", *options)
     assert (outcome.code, outcome.err) == (0, "")
-    test = load(files / "test.jsonl")
+    test = read_dataset(files / "test.jsonl")
     held = validation_scores(longtail.load(text_model), test.texts, test.label_sets())
     wanted = choose_tail(held, **wish)
     found = outcome.json
@@ -101,7 +101,7 @@ def test_the_choice_is_that_of_the_library(call, files, text_model, options, wis
 
 
 def test_table_and_plot(call, files, matrix_model, tmp_path):
-    plot = tmp_path / "trade.png"
+    plot = tmp_path / "trade-off.png"
     outcome = call("tail", matrix_model, files / "features", "--plot", plot)
     assert outcome.code == 0
     assert outcome.err == f"The plot is in {plot}.\n"
@@ -117,7 +117,7 @@ def test_calibration_is_kept_in_the_model(call, files, model):
     outcome = call("tail", model, files / "test.jsonl", "--calibrate", "--json", "--n-jobs", 1)
     assert outcome.code == 0
     assert outcome.err == f"The score scale is kept in {model}.\n"
-    test = load(files / "test.jsonl")
+    test = read_dataset(files / "test.jsonl")
     wanted = fit_calibration(validation_scores(before, test.texts, test.label_sets()))
     after = longtail.load(model)
     assert after.score_scale == wanted == (outcome.json["scale"], outcome.json["shift"])
@@ -133,7 +133,7 @@ def test_refusals(call, files, text_model, tmp_path):
     assert_refused(call(*words, "--max-loss", 0.1, "--weight", 0.5), "not both")
     assert_refused(call(*words, "--max-loss", -1), "from 0 to 1")
     assert_refused(call(*words, "--propensity-constants", "Nowhere"), "Nowhere")
-    assert_refused(call(*words, "--plot", tmp_path / "trade.doc"), "png")
+    assert_refused(call(*words, "--plot", tmp_path / "trade-off.doc"), "png")
     (tmp_path / "empty.txt").write_text("0 2 2\n")
     assert_refused(call("tail", text_model, tmp_path / "empty.txt"))
     assert call(*words, "--at", 0).code == 2

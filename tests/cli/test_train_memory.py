@@ -12,7 +12,7 @@ HUGE = ("-m", "dbpc", "--set", "hidden=1000000000")  # terabytes on any machine
 
 
 def test_the_estimate_comes_first(call, files, tmp_path):
-    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model")
+    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model", "-m", "dismec")
     assert outcome.code == 0
     lines = outcome.err.splitlines()
     said = next(i for i, line in enumerate(lines) if line.startswith("This will take about "))
@@ -86,3 +86,18 @@ def test_inspect_as_json(call, files):
     assert found["reasons"]
     without = call("inspect", files / "train.jsonl", "--json", "--no-recommend").json
     assert without["recommendation"] is None
+
+
+@pytest.mark.parametrize("words", [("-m", "dismec"), ()], ids=["named", "recommended"])
+def test_features_are_made_once(call, files, tmp_path, monkeypatch, words):
+    """For the choice of a method, for the estimate and for the training."""
+    made = []
+    make = longtail.TextFeatures.fit_transform
+    monkeypatch.setattr(
+        longtail.TextFeatures,
+        "fit_transform",
+        lambda self, *given: made.append(len(given[0])) or make(self, *given),
+    )
+    outcome = call("train", files / "train.jsonl", "--to", tmp_path / "model", *words)
+    assert outcome.code == 0
+    assert made == [225]

@@ -14,8 +14,8 @@ import pytest
 from longtail.data import (
     Dataset,
     _source,
-    load,
     read_csv,
+    read_dataset,
     read_filter_pairs,
     read_jsonl,
     read_mulan,
@@ -411,7 +411,7 @@ def test_no_file(tmp_path: Path, format: str) -> None:
 def test_what_is_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     with pytest.raises(DataError, match="not a regular file"):
-        load(tmp_path / "pipe.txt")
+        read_dataset(tmp_path / "pipe.txt")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -419,7 +419,7 @@ def test_unreadable_file(tmp_path: Path) -> None:
     file = written(tmp_path / "a.txt", "1 1 1\n")
     file.chmod(0)
     with pytest.raises(DataError, match="cannot be read: Permission denied"):
-        load(file)
+        read_dataset(file)
 
 
 def test_gzip_that_unpacks_to_far_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import DataError, DataWarning
 from tests.data.test_hostile import FORMATS, laid_out
 
@@ -101,7 +101,7 @@ def test_load_of_anything(name: str, content: bytes) -> None:
         path = Path(folder, name)
         path.write_bytes(content)
         for place in (path, Path(folder)):
-            check(partial(load, place))
+            check(partial(read_dataset, place))
 
 
 HUGE = 2**31 - 1
@@ -122,7 +122,7 @@ WORST = {
 PROBE = """
 import sys, warnings
 from pathlib import Path
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import DataError
 
 def megabytes(field):
@@ -131,7 +131,7 @@ def megabytes(field):
 
 def outcome(path):
     try:
-        load(path)
+        read_dataset(path)
     except DataError:
         return "refused"
     return "read"
@@ -139,7 +139,7 @@ def outcome(path):
 warnings.simplefilter("ignore")
 good, worst = (sorted(Path(folder).iterdir()) for folder in sys.argv[1:])
 for path in good:
-    load(path)
+    read_dataset(path)
 for path in worst:
     Path("/proc/self/clear_refs").write_text("5")
     before = megabytes("VmRSS")

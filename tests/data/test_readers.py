@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from longtail.data import (
     Dataset,
-    load,
+    read_dataset,
     read_filter_pairs,
     read_split,
     read_svmlight,
@@ -168,12 +168,12 @@ def test_split_files(tmp_path: Path) -> None:
     assert read_split(tmp_path / "tiny_trSplit.txt").tolist() == [[0, 2], [1, 0]]
     whole = small_set()
     for place in (tmp_path, tmp_path / "Tiny_data.txt"):
-        assert_same(load(place, part="train"), whole.subset([0, 1]))
-        assert_same(load(place, part="test", split=1), whole.subset([1]))
-        assert_same(load(place, part="all"), whole)
-    assert load(tmp_path).name == "Tiny"
+        assert_same(read_dataset(place, part="train"), whole.subset([0, 1]))
+        assert_same(read_dataset(place, part="test", split=1), whole.subset([1]))
+        assert_same(read_dataset(place, part="all"), whole)
+    assert read_dataset(tmp_path).name == "Tiny"
     with pytest.raises(ParameterError, match="split must be from 0 to 1"):
-        load(tmp_path, split=2)
+        read_dataset(tmp_path, split=2)
 
 
 # --- XMC text, new layout ----------------------------------------------------------------------
@@ -186,8 +186,8 @@ def test_xmc_pair(tmp_path: Path) -> None:
     written(tmp_path / "Y.txt", "a\nb\nc\nd\n")
     wanted = small_set(feature_names=["x", "y", "z"], label_names=["a", "b", "c", "d"])
     for file in (tmp_path / "trn_X_Xf.txt", labels, tmp_path):
-        assert_same(load(file), wanted)
-    assert load(tmp_path).name == tmp_path.name
+        assert_same(read_dataset(file), wanted)
+    assert read_dataset(tmp_path).name == tmp_path.name
 
 
 def test_xmc_pair_blank_lines_at_the_end_are_no_points(tmp_path: Path) -> None:

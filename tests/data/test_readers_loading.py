@@ -1,4 +1,4 @@
-"""`load`, `save` and `recognise`: formats told apart, folders, atomic writing, real sets."""
+"""`read_dataset`, `save`, `recognise`: formats told apart, folders, atomic writing, real sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.datasets import load_svmlight_file
 
 from longtail.data import (
     Dataset,
-    load,
+    read_dataset,
     recognise,
     save,
 )
@@ -46,19 +46,19 @@ def test_recognise(tmp_path: Path, name: str, content: str | bytes, wanted: str)
 def test_what_cannot_be_recognised_is_told_in_one_sentence(tmp_path: Path) -> None:
     file = written(tmp_path / "a.txt", "Dear reader,\n")
     with pytest.raises(DataError, match=r"'Dear reader,'; expected XMC text .*format="):
-        load(file)
+        read_dataset(file)
     with pytest.raises(ParameterError, match="format must be one of xmc"):
-        load(file, format="word")
+        read_dataset(file, format="word")
 
 
 def test_load_names_unknown_options(tmp_path: Path) -> None:
     file = written(tmp_path / "a.txt", XMC)
     with pytest.raises(ParameterError, match="read as xmc, which has no option 'text_column'"):
-        load(file, text_column="a")
+        read_dataset(file, text_column="a")
     with pytest.raises(ParameterError, match="part='train' is for folders"):
-        load(file, part="train")
+        read_dataset(file, part="train")
     with pytest.raises(ParameterError, match="part must be"):
-        load(file, part="half")
+        read_dataset(file, part="half")
 
 
 @pytest.mark.parametrize("part", [None, "train", "test", "all"])
@@ -69,7 +69,7 @@ def test_load_says_first_that_there_is_no_file(
     tmp_path: Path, part: str | None, name: str, cause: str
 ) -> None:
     with pytest.raises(DataError, match=cause):
-        load(tmp_path / name, part=part)
+        read_dataset(tmp_path / name, part=part)
 
 
 def test_load_folder_with_train_and_test(tmp_path: Path) -> None:
@@ -77,10 +77,10 @@ def test_load_folder_with_train_and_test(tmp_path: Path) -> None:
     save(data.subset([0, 1]), tmp_path / "train.txt.gz")
     save(data.subset([2]), tmp_path / "test.txt.gz")
     written(tmp_path / "README.txt", "nothing")
-    assert_same(load(tmp_path), data.subset([0, 1]))
-    assert_same(load(tmp_path, part="test"), data.subset([2]))
-    assert_same(load(tmp_path, part="all"), data)
-    assert load(tmp_path).name == tmp_path.name
+    assert_same(read_dataset(tmp_path), data.subset([0, 1]))
+    assert_same(read_dataset(tmp_path, part="test"), data.subset([2]))
+    assert_same(read_dataset(tmp_path, part="all"), data)
+    assert read_dataset(tmp_path).name == tmp_path.name
 
 
 @pytest.mark.parametrize("names", [("toy-train.arff", "toy-test.arff"), ("trn.jsonl", "tst.jsonl")])
@@ -88,16 +88,16 @@ def test_load_folder_with_other_names(tmp_path: Path, names: tuple[str, str]) ->
     data = small_set(texts=["a", "b", "c"], label_names=["a", "b", "c", "d"])
     for rows, name in zip(([0, 1], [2]), names, strict=True):
         save(data.subset(rows), tmp_path / name)
-    assert len(load(tmp_path)) == 2
-    assert len(load(tmp_path, part="test")) == 1
-    assert load(tmp_path, part="all").label_sets() == data.label_sets()
+    assert len(read_dataset(tmp_path)) == 2
+    assert len(read_dataset(tmp_path, part="test")) == 1
+    assert read_dataset(tmp_path, part="all").label_sets() == data.label_sets()
 
 
 def test_load_folder_with_one_file(tmp_path: Path) -> None:
     save(small_set(), tmp_path / "whole.svm")
-    assert_same(load(tmp_path), small_set())
+    assert_same(read_dataset(tmp_path), small_set())
     with pytest.raises(DataError, match=r"no test part here, only whole\.svm"):
-        load(tmp_path, part="test")
+        read_dataset(tmp_path, part="test")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_load_folder_in_doubt(tmp_path: Path, files: list[str], words: str) -> N
     for name in files:
         written(tmp_path / name, XMC)
     with pytest.raises(DataError, match=words):
-        load(tmp_path)
+        read_dataset(tmp_path)
 
 
 def test_save_replaces_at_once_or_not_at_all(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_save_replaces_at_once_or_not_at_all(tmp_path: Path) -> None:
     assert file.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["a.txt"]
     save(small_set().subset([0]), file)
-    assert len(load(file)) == 1
+    assert len(read_dataset(file)) == 1
 
 
 def test_save_leaves_other_names_alone(tmp_path: Path) -> None:
@@ -160,11 +160,14 @@ def test_real_sets_have_the_sizes_that_are_published(data_folder: Path) -> None:
         "eurlex-4k": (15539, 3809, 5000, 3993),
         "yeast": (1500, 917, 103, 14),
     }.items():
-        train, test = load(data_folder / name), load(data_folder / name, part="test")
+        train, test = (
+            read_dataset(data_folder / name),
+            read_dataset(data_folder / name, part="test"),
+        )
         assert (len(train), len(test), train.n_features, train.n_labels) == sizes
         assert (test.n_features, test.n_labels) == sizes[2:]
         assert train.name == test.name == name
-    assert load(data_folder / "bibtex").label_names[0] == "TAG_2005"
+    assert read_dataset(data_folder / "bibtex").label_names[0] == "TAG_2005"
 
 
 def test_real_set_agrees_with_scikit_learn(data_folder: Path, tmp_path: Path) -> None:
@@ -173,7 +176,7 @@ def test_real_set_agrees_with_scikit_learn(data_folder: Path, tmp_path: Path) ->
     theirs, labels = load_svmlight_file(
         str(lines), multilabel=True, zero_based=True, n_features=47236, dtype=np.float64
     )
-    ours = load(data_folder / "rcv1-subset1", dtype="float64")
+    ours = read_dataset(data_folder / "rcv1-subset1", dtype="float64")
     assert (theirs != ours.X).nnz == 0
     ids, ends = ours.Y.indices.tolist(), ours.Y.indptr.tolist()
     assert [ids[a:b] for a, b in pairwise(ends)] == [list(map(int, row)) for row in labels]

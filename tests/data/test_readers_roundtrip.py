@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.data import Dataset, load, save
+from longtail.data import Dataset, read_dataset, save
 from longtail.errors import InputError
 from tests.data.readers_common import assert_same, small_set
 
@@ -71,7 +71,7 @@ def round_trip(data: Dataset, name: str, **options: object) -> Dataset:
     with TemporaryDirectory() as folder:
         file = Path(folder, name)
         save(data, file)
-        return load(file, **options)
+        return read_dataset(file, **options)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -11,8 +11,8 @@ import pytest
 
 from longtail.data import (
     Dataset,
-    load,
     read_csv,
+    read_dataset,
     read_jsonl,
     read_parquet,
 )
@@ -47,9 +47,11 @@ def test_tables_read_alike(tmp_path: Path) -> None:
         .replace('code",', 'code"\t')
         .replace('3,"",', "3\t\t"),
     }.items():
-        assert_same(load(written(tmp_path / name, content)), wanted)
-        assert_same(load(written(tmp_path / f"{name}.gz", gzip.compress(content.encode()))), wanted)
-    assert_same(load(tmp_path / "a.parquet"), wanted)
+        assert_same(read_dataset(written(tmp_path / name, content)), wanted)
+        assert_same(
+            read_dataset(written(tmp_path / f"{name}.gz", gzip.compress(content.encode()))), wanted
+        )
+    assert_same(read_dataset(tmp_path / "a.parquet"), wanted)
 
 
 def test_labels_may_be_whole_numbers(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import longtail
 from longtail import Tagger, ranked
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.data import load, make_longtail
+from longtail.data import make_longtail, read_dataset
 from longtail.decisions import (
     HeldOutScores,
     calibrate,
@@ -458,7 +458,7 @@ class TestChoice:
         assert choose_tail(held, max_loss=0.01).tail == first.tail
 
     def test_it_holds_on_new_points(self):
-        """Chosen on training data alone, the trade comes about as wanted elsewhere."""
+        """Chosen on training data alone, the trade-off comes about as wanted elsewhere."""
         made = make_longtail(4000, 800, 200, noise=0.75, random_state=5)
         X, Y = RowScaler(damping="log", idf=True).fit_transform(made.X), made.Y
         model = DiSMEC(tol=0.01).fit(X[:2000], Y[:2000])
@@ -519,7 +519,7 @@ class TestChoice:
 @pytest.mark.published
 def test_bibtex_reaches_the_published_tail(data_folder):
     """ProXML's published figures are P@1 64.6 and PSP 50.1 / 52.0 / 58.3."""
-    train, test = (load(data_folder / "bibtex", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "bibtex", part=part) for part in ("train", "test"))
     scaler = RowScaler().fit(train.X)
     X, X_test = scaler.transform(train.X), scaler.transform(test.X)
     model = DiSMEC().fit(X, train.Y)

@@ -228,10 +228,10 @@ PUBLISHED = {
 @pytest.mark.published
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_connectivity(data_folder, name):
-    from longtail.data import load
+    from longtail.data import read_dataset
 
     measured, published = PUBLISHED[name]
-    value = algebraic_connectivity(load(data_folder / name / "train.txt.gz").Y)
+    value = algebraic_connectivity(read_dataset(data_folder / name / "train.txt.gz").Y)
     assert value == pytest.approx(measured, abs=5e-5)
     if published is not None:
         assert value == pytest.approx(published, abs=0.01)

@@ -129,9 +129,9 @@ def test_bad_counts(counts):
 @pytest.mark.published
 def test_sizes_of_eurlex(data_folder):
     """15,539 points, 3,993 labels of which 3,786 occur, 5.31 labels a point."""
-    from longtail.data import load
+    from longtail.data import read_dataset
 
-    statistics = tail_statistics(load(data_folder / "eurlex-4k" / "train.txt.gz").Y)
+    statistics = tail_statistics(read_dataset(data_folder / "eurlex-4k" / "train.txt.gz").Y)
     assert (statistics.points, statistics.labels, statistics.labels_used) == (15_539, 3_993, 3_786)
     assert statistics.points_without_labels == 28
     assert statistics.labels_per_point == pytest.approx(5.31, abs=0.005)

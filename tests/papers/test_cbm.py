@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from longtail.data import Dataset
 from longtail.errors import DataError
 from longtail.methods.registry import methods
-from longtail.papers import find_paper, open_trial, reproduce, run_method
+from longtail.papers import find_paper, prepare_trial, reproduce, run_method
 from longtail.papers.trial_data import _moved
 
 PAPER = find_paper("cbm")
@@ -32,15 +32,15 @@ def test_parameters_are_those_of_the_methods():
 
 def ours_on(column, methods, n_seeds):
     """The best possible and what the methods reach on average, in percent."""
-    opened = open_trial(PAPER, PAPER.trial(column), ".", n_seeds=n_seeds)
-    assert len(opened.seeds) == n_seeds
+    prepared = prepare_trial(PAPER, PAPER.trial(column), ".", n_seeds=n_seeds)
+    assert len(prepared.seeds) == n_seeds
     found = {}
     for method in methods:
-        (row,) = run_method(opened, method, n_jobs=1, progress=False)
+        (row,) = run_method(prepared, method, n_jobs=1, progress=False)
         assert row.left_out is None
         (cell,) = (cell for cell in row.cells if cell.table == "1")
         found[method] = cell.ours
-    return 100 * opened.best["subset_accuracy"], found
+    return 100 * prepared.best["subset_accuracy"], found
 
 
 @pytest.mark.parametrize("column", ["argmax-noise", "sample-noise"])

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longtail.errors import DataError
-from longtail.papers import find_paper, open_trial, read_trial, run_method
+from longtail.papers import find_paper, prepare_trial, read_trial, run_method
 from longtail.papers.mrb import _collection, _sample, stratified
 from longtail.report import notes_text
 from tests.counting import CountsOnly
@@ -28,7 +28,7 @@ def test_figures_of_the_paper():
     }  # fmt: skip
     assert values["Wikipedia-7500"]["LogT"]["maf1"] == 0.151
     assert "OVO" not in values["DMOZ-7500"]
-    assert "OVA 0.484 / 0.348 / 0.489" in notes_text(PAPER.noted)
+    assert "OVA 0.484 / 0.348 / 0.489" in notes_text(PAPER.notes)
     assert [trial.n_classes for trial in PAPER.trials] == [100, 500, 1000, 3000, 5000, 7500]
     assert all(len(trial.seeds) >= 3 for trial in PAPER.trials)
     assert len(PAPER.trials_on("wordnet-hypernyms")) == 6
@@ -101,15 +101,15 @@ def test_every_method_gets_its_features(folder, monkeypatch):
     monkeypatch.setattr("longtail.papers.reproducing.known_methods", lambda: known)
     small = replace(PAPER.trials[0], make=lambda place, seed: _sample(4, place, seed), n_classes=4)
     paper = replace(PAPER, methods={"mRb": "counts-only", "OVA": "dismec"}, trials=(small,))
-    opened = open_trial(paper, small, folder)
-    assert opened.seeds == (0, 1, 2)
+    prepared = prepare_trial(paper, small, folder)
+    assert prepared.seeds == (0, 1, 2)
     for method in paper.methods:
-        (row,) = run_method(opened, method, n_jobs=1, progress=False)
+        (row,) = run_method(prepared, method, n_jobs=1, progress=False)
         assert row.left_out is None
         assert [cell.metric for cell in row.cells] == ["accuracy", "maf1", "covered_classes"]
         assert all(0 < cell.ours <= 1 for cell in row.cells)
         assert row.cells[0].ours == pytest.approx(row.result.evaluation["P@1"])
-    made = opened.problem.made
+    made = prepared.problem.made
     assert made["counts"].transformer.get_params()["norm"] is None
     assert made["counts"].X.max() == 1
     assert made["scaled"].transformer.idf

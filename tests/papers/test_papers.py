@@ -12,10 +12,10 @@ from longtail.papers import (
     Candidate,
     Paper,
     PublishedTable,
+    find_contradictions,
     find_paper,
     papers,
     read_table,
-    slips,
     with_choice,
 )
 from longtail.papers.contradictions import _too_low
@@ -72,8 +72,8 @@ def test_tables_are_complete():
     assert {trial.dataset for trial in PROXML.trials} <= set(PROXML.table("4").values)
 
 
-def test_slips_of_the_first_paper():
-    found = {(slip.dataset, slip.method, *slip.metrics) for slip in slips(PROXML)}
+def test_contradictions_of_the_first_paper():
+    found = {(found.dataset, found.method, *found.metrics) for found in find_contradictions(PROXML)}
     ours = {each for each in found if each[0] in ("EURLex-4K", "Bibtex", "Mediamill")}
     assert ours == {
         ("Mediamill", "FastXML", "PSP@1", "PSnDCG@1"),
@@ -122,7 +122,7 @@ class TestEveryPaper:
             assert trial.about
             assert set(trial.parameters) | set(trial.slow) <= set(paper.methods)
         assert set(paper.with_tail) <= set(paper.methods)
-        for note in paper.noted:
+        for note in paper.notes:
             assert note.method in ("", *paper.methods)
             known = {each for t in paper.tables for each in t.values}
             assert note.dataset in {"", *known, *(trial.dataset for trial in paper.trials)}
@@ -175,4 +175,4 @@ def test_other_papers_may_have_other_metrics():
     values = read_table("Scene S 0.091", ("R-BF",), {"S": "hamming_loss"})
     table = PublishedTable("1", "section 4", values, scale=1.0, digits=3)
     paper = Paper("other", "t", "s", {"R-BF": "robust-bloom"}, (table,), ())
-    assert slips(paper) == []
+    assert find_contradictions(paper) == []

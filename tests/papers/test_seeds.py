@@ -20,8 +20,8 @@ from longtail.papers import (
     Trial,
     differences,
     least_p,
-    open_trial,
     place_of,
+    prepare_trial,
     read_trial,
     reproduce,
     run_method,
@@ -62,7 +62,7 @@ def test_unless_told_otherwise_the_methods_of_the_tables_are_run(monkeypatch):
     ran = []
     monkeypatch.setattr(
         "longtail.papers.reproducing.run_method",
-        lambda opened, method, **_: iter([ran.append(method)]),
+        lambda prepared, method, **_: iter([ran.append(method)]),
     )
     list(reproduce(PAPER, "nowhere", n_seeds=1))
     assert ran == ["Ours"]
@@ -98,7 +98,7 @@ def test_rows_are_means_over_the_seeds(rows):
 def test_each_seed_is_what_it_would_be_alone(rows):
     for place, seed in enumerate(SEEDS):
         alone = replace(TRIAL, seeds=(seed,))
-        (row,) = run_method(open_trial(PAPER, alone, "."), "Ours", n_jobs=1, progress=False)
+        (row,) = run_method(prepare_trial(PAPER, alone, "."), "Ours", n_jobs=1, progress=False)
         assert row.results == ()
         assert row.cells[0].deviation is None
         for cell, wanted in zip(row.cells, rows[0].cells, strict=True):
@@ -106,13 +106,13 @@ def test_each_seed_is_what_it_would_be_alone(rows):
 
 
 def test_the_first_so_many_seeds_and_the_best_possible():
-    opened = open_trial(PAPER, TRIAL, ".", n_seeds=2)
-    assert opened.seeds == (3, 5)
-    assert opened.best == {"P@1": pytest.approx(0.4)}
-    assert [dict(best) for best in opened.bests] == [{"P@1": 0.3}, {"P@1": 0.5}]
-    assert open_trial(PAPER, TRIAL, ".", n_seeds=99).seeds == SEEDS
+    prepared = prepare_trial(PAPER, TRIAL, ".", n_seeds=2)
+    assert prepared.seeds == (3, 5)
+    assert prepared.best == {"P@1": pytest.approx(0.4)}
+    assert [dict(best) for best in prepared.bests] == [{"P@1": 0.3}, {"P@1": 0.5}]
+    assert prepare_trial(PAPER, TRIAL, ".", n_seeds=99).seeds == SEEDS
     with pytest.raises(ParameterError, match="at least one seed, not 0"):
-        open_trial(PAPER, TRIAL, ".", n_seeds=0)
+        prepare_trial(PAPER, TRIAL, ".", n_seeds=0)
     train, _ = read_trial(TRIAL, ".")
     assert len(train) == 90
     train, _ = read_trial(TRIAL, ".", seed=9)
@@ -130,7 +130,7 @@ def test_sampled_data_need_their_folder(tmp_path):
     with pytest.raises(DataError, match="it needs a folder tiny with its data"):
         place_of(trial, tmp_path)
     (tmp_path / "tiny").mkdir()
-    open_trial(PAPER, trial, tmp_path, n_seeds=2)
+    prepare_trial(PAPER, trial, tmp_path, n_seeds=2)
     assert given == [(tmp_path / "tiny", 3), (tmp_path / "tiny", 5)]
 
 
@@ -143,15 +143,15 @@ def test_a_failure_with_one_seed_leaves_no_mean(monkeypatch):
         return fit(self, X, Y, run)
 
     monkeypatch.setattr(DiSMEC, "_fit", fail_on_some)
-    (row,) = run_method(open_trial(PAPER, TRIAL, "."), "Ours", n_jobs=1, progress=False)
+    (row,) = run_method(prepare_trial(PAPER, TRIAL, "."), "Ours", n_jobs=1, progress=False)
     assert row.left_out == "failed with seed 5: It stopped with RuntimeError: no luck"
     assert row.result is None
 
 
 def test_tail_weights_over_seeds():
     paper = replace(PAPER, with_tail=("Ours",))
-    opened = open_trial(paper, TRIAL, ".", n_seeds=2)
-    plain, tailed = run_method(opened, "Ours", tail=2.0, n_jobs=1, progress=False)
+    prepared = prepare_trial(paper, TRIAL, ".", n_seeds=2)
+    plain, tailed = run_method(prepared, "Ours", tail=2.0, n_jobs=1, progress=False)
     assert (plain.variant, tailed.variant) == ("", "tail weight 2.0")
     assert len(tailed.results) == 2
     assert tailed.result.bytes == plain.result.bytes

@@ -12,7 +12,7 @@ from longtail import report
 from longtail.choosing import Comparison, Result, Setup
 from longtail.errors import ParameterError
 from longtail.metrics import Evaluation
-from longtail.papers import Cell, Noted, Reproduced, find_paper
+from longtail.papers import Cell, FigureNote, Reproduced, find_paper
 
 COMMON = Setup("tiny", 60, 20, 8, 30, 0, 0.1, (1, 3))
 
@@ -150,7 +150,7 @@ class TestPlot:
 
 
 class TestReproduction:
-    def test_slips_are_marked_and_explained(self):
+    def test_contradictions_are_marked_and_explained(self):
         cells = (
             Cell("4", "PSnDCG@1", 63.9, 61.0, "must be equal"),
             Cell("4", "PSP@1", 63.6, 61.0, "must be equal"),
@@ -180,7 +180,10 @@ class TestReproduction:
         ]  # fmt: skip
 
     def test_notes(self):
-        notes = [Noted("odd", table="4", dataset="Bibtex", method="ProXML"), Noted("all odd")]
+        notes = [
+            FigureNote("odd", table="4", dataset="Bibtex", method="ProXML"),
+            FigureNote("all odd"),
+        ]
         assert report.notes_text(notes) == (
             "Note on Table 4, Bibtex, ProXML: odd.\nNote on the figures: all odd."
         )

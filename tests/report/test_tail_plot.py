@@ -1,4 +1,4 @@
-"""The plot and the table of the trade show the curve, its weights and the choice."""
+"""The plot and the table of the trade-off show the curve, its weights and the choice."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_the_choice_is_marked(curve):
 
 
 def test_files_and_odd_curves(curve, tmp_path):
-    report.save_figure(report.tail_figure(curve, chosen=0.5), tmp_path / "trade.svg")
-    assert (tmp_path / "trade.svg").read_bytes().startswith(b"<?xml")
+    report.save_figure(report.tail_figure(curve, chosen=0.5), tmp_path / "trade-off.svg")
+    assert (tmp_path / "trade-off.svg").read_bytes().startswith(b"<?xml")
     one = report.tail_figure(curve[:1], chosen=0.0)
     report.save_figure(one, tmp_path / "one.png")
     with pytest.raises(ParameterError, match=r"no tail weight 0\.33"):
@@ -88,9 +88,9 @@ def test_files_and_odd_curves(curve, tmp_path):
 
 def test_table(curve):
     screen = Console(width=100, file=io.StringIO())
-    screen.print(report.tail_curve_table(curve, chosen=0.5, title="the trade"))
+    screen.print(report.tail_curve_table(curve, chosen=0.5, title="the trade-off"))
     lines = screen.file.getvalue().splitlines()
-    assert lines[0] == "the trade"
+    assert lines[0] == "the trade-off"
     (marked,) = [line for line in lines if "chosen" in line]
     assert marked.split()[0] == "0.5"
     assert f"{100 * curve['P@1'][10]:.2f}" in marked

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.solvers import fit_linear
 
 
@@ -18,7 +18,7 @@ from longtail.solvers import fit_linear
 @pytest.mark.published
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_objective_on_every_label_of_bibtex(data_folder, loss):
-    data = load(data_folder / "bibtex" / "train.txt.gz")
+    data = read_dataset(data_folder / "bibtex" / "train.txt.gz")
     X = data.X.astype(np.float64)
     Y = data.Y.tocsc()
     fit = fit_linear(X, Y, loss=loss, n_jobs=2)

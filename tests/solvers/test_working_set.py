@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
-from longtail.data import load, make_longtail
+from longtail.data import make_longtail, read_dataset
 from longtail.errors import ConvergenceWarning, ParameterError
 from longtail.features import RowScaler
 from longtail.runtime.run import Run
@@ -299,7 +299,7 @@ def test_enormous_strength_leaves_nothing():
 
 def test_not_above_liblinear(data_folder):
     """liblinear's -s 5 with a tight tolerance finds nothing lower on labels of Bibtex."""
-    train = load(data_folder / "bibtex", part="train")
+    train = read_dataset(data_folder / "bibtex", part="train")
     X = RowScaler(damping="sqrt").fit_transform(train.X).astype(np.float64)
     labels = np.arange(0, train.Y.shape[1], 16)
     fit = fit_linear(X, train.Y[:, labels], penalty="l1", strength=0.5, dtype=np.float64)

@@ -12,16 +12,16 @@ from typing import Any
 from longtail.base import ExtremeClassifier
 from longtail.choosing.comparison_rows import Methods, check_places, kinds_of, named_classifiers
 from longtail.choosing.limits import Limits
-from longtail.choosing.measuring import measured, train_method
 from longtail.choosing.model_size import saved_size
+from longtail.choosing.one_method import result_on_test, train_method
 from longtail.choosing.problem import Problem, Transformer, prepare
 from longtail.choosing.results import Comparison, Result, Setup
 from longtail.data import Dataset
 from longtail.errors import LongtailError, LongtailWarning, one_sentence
+from longtail.features.made import FeatureKind
 from longtail.labels import check_tail
 from longtail.labels.propensity import Constants
 from longtail.runtime.run import Progress
-from longtail.tagger import FeatureKind
 
 
 def compare(
@@ -158,14 +158,14 @@ def try_method(
         "name": name,
         "method": classifier.method,
         "parameters": classifier.get_params(deep=False),
-        "test_points": problem.n_test_points,
+        "test_points": len(problem.test),
     }
     try:
         objection = None if limits is None else limits.objection(problem, classifier)
         if objection is not None:
             return Result(**about, failure=objection)
         trained = train_method(problem, classifier, progress=progress)
-        result = measured(problem, trained, name=name, k=k, tail=tail, curves=curves)
+        result = result_on_test(problem, trained, name=name, k=k, tail=tail, curves=curves)
     except Exception as error:
         return Result(**about, failure=one_sentence(error))
     points = {"points": result.test_points, **(result.evaluation or {})}

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from longtail import store
 from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
+from longtail.features.made import FeatureKind
 from longtail.methods.registry import find_method
-from longtail.tagger import FeatureKind
 
 Methods = Mapping[str, str | ExtremeClassifier] | Iterable[str | ExtremeClassifier]
 

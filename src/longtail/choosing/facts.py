@@ -115,7 +115,7 @@ class DataFacts:
         return pl.DataFrame({"fact": list(words), "value": list(words.values())})
 
 
-def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False) -> DataFacts:
+def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False, graph: bool = True) -> DataFacts:
     """Measure what decides.
 
     Parameters
@@ -126,6 +126,8 @@ def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False) -> DataFacts:
         The labels of each row.
     text : bool
         Whether the features are words.
+    graph : bool
+        Whether to look at the label graph, for exclusivity and connectivity.
 
     Notes
     -----
@@ -145,7 +147,7 @@ def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False) -> DataFacts:
     affordable = float(sizes @ sizes) <= MOST_PAIRS and tail.labels_used <= MOST_LABELS
     exclusivity: float | None = 1.0 if one_class else None
     connectivity = None
-    if affordable and not one_class and matrix.nnz:
+    if graph and affordable and not one_class and matrix.nnz:
         n_hubs = round(HUBS * tail.labels_used)
         clusters = cluster_labels(matrix, n_hubs=n_hubs, max_cluster_size=CLUSTER)
         lost = unrecoverable_loss(matrix, clusters) * matrix.shape[0] * matrix.shape[1]

@@ -61,7 +61,9 @@ class Limits:
         'Not tried: it needs about ... MB of memory, and the limit is 1 kB: ...'
         """
         try:
-            needed = classifier.estimate(problem.features(classifier.feature_kind).X, problem.Y)
+            needed = classifier.estimate(
+                problem.features(classifier.feature_kind).X, problem.train.Y
+            )
         except LongtailError as error:
             return " ".join(str(error).split())
         if self.time_limit is not None and needed.seconds > 60 * self.time_limit:

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from longtail import store
 from longtail.base import ExtremeClassifier
 from longtail.choosing.problem import Problem
-from longtail.features import TextFeatures
 from longtail.tagger import Tagger
 
 _OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
@@ -101,13 +99,10 @@ def saved_size(
     >>> saved_size(problem, model) > model.weights_.data.nbytes
     True
     """
-    transformer = problem.features(model.feature_kind).transformer
-    tagger = Tagger(features=clone(transformer), classifier=clone(model))
-    tagger.features_ = transformer
-    tagger.takes_text_ = isinstance(transformer, TextFeatures)
-    tagger.classifier_ = model
-    if problem.feature_names is not None:
-        tagger.feature_names_ = problem.feature_names
+    made = problem.features(model.feature_kind)
+    tagger = Tagger.from_fitted(
+        made.transformer, model, takes_text=problem.has_texts, feature_names=problem.feature_names
+    )
     with tempfile.TemporaryDirectory(prefix="longtail-") as passing:
         place = Path(passing) / "model" if keep is None else keep
         place.parent.mkdir(parents=True, exist_ok=True)

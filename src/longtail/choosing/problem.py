@@ -10,38 +10,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from longtail.data import Dataset
 from longtail.errors import InputError
 from longtail.features import RowScaler, TextFeatures
-from longtail.labels import label_counts, propensities
+from longtail.features.made import FeatureKind, MadeFeatures, make_features, usual_features
+from longtail.labels import label_counts
 from longtail.labels.propensity import Constants, pair_of_constants
-from longtail.tagger import FeatureKind, usual_features
 
 Transformer = TextFeatures | RowScaler
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedFeatures:
-    """Features of one kind, of both parts.
+@dataclass(frozen=True)
+class PreparedFeatures(MadeFeatures):
+    """Features of one kind, of both parts; `seconds` is the time for both.
 
     Attributes
     ----------
-    X : csr_array of shape (n, D)
-        Of the training part.
     X_test : csr_array of shape (m, D)
         Of the test part.
-    transformer : TextFeatures or RowScaler
-        What made them, fitted on the training part.
-    seconds : float
-        How long that took, both parts together.
     """
 
-    X: sp.csr_array
-    X_test: sp.csr_array
-    transformer: Transformer
-    seconds: float
+    X_test: sp.csr_array = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,49 +40,22 @@ class Problem:
 
     Attributes
     ----------
-    name : str or None
-        What the data is called.
-    targets : csr_array of shape (n, L) or list of tuples of names
-        Training labels, as `fit` gets them.
-    label_names : list or None
-        Names of the L columns, if there are names.
-    Y : csr_array of shape (n, L)
-        The same labels as a matrix.
-    Y_test : csr_array of shape (m, L or more)
-        Test labels in the order of the training labels; those that no training point has come last.
-    label_counts : array, one value a column of Y_test
-        Training points of each label.
-    propensities : array, one value a column of Y_test
-        From the training counts.
+    train : Dataset
+        The training part.
+    test : Dataset
+        The test part, its labels in the order of the training labels; those that no training point
+        has come last.
     propensity_constants : pair of float
         A and B of the propensities.
-    feature_names : array of shape (D,) or None
-        Names of the columns of a feature matrix; texts bring their own.
-    unknown_labels : int
-        Labels of the test part that the training part does not know: every method misses them.
-    one_class : bool
-        Whether every point of both parts has exactly one label.
-    inputs, test_inputs : list of str or csr_array
-        What features are made of: the texts or the matrices of both parts.
     transformers : dict
         By kind of features, what makes them.
     made : dict
         By kind, the features that were asked for.
     """
 
-    name: str | None
-    targets: Any
-    label_names: list[Any] | None
-    Y: sp.csr_array
-    Y_test: sp.csr_array
-    label_counts: NDArray[np.int64]
-    propensities: NDArray[np.float64]
+    train: Dataset
+    test: Dataset
     propensity_constants: tuple[float, float]
-    feature_names: NDArray[Any] | None
-    unknown_labels: int
-    one_class: bool
-    inputs: Any
-    test_inputs: Any
     transformers: Mapping[FeatureKind, Transformer]
     made: dict[FeatureKind, PreparedFeatures] = field(default_factory=dict)
 
@@ -116,31 +79,48 @@ class Problem:
         )
 
     def _new(self, transformer: Transformer) -> PreparedFeatures:
+        inputs, test_inputs = _inputs(self.train, self.test)
+        made = make_features(transformer, inputs)
         started = time.perf_counter()
-        fitted = clone(transformer)
-        X = fitted.fit_transform(self.inputs)
-        X_test = fitted.transform(self.test_inputs)
-        return PreparedFeatures(X, X_test, fitted, time.perf_counter() - started)
+        X_test = made.transformer.transform(test_inputs)
+        seconds = made.seconds + time.perf_counter() - started
+        return PreparedFeatures(made.X, made.transformer, made.peak_bytes, seconds, X_test=X_test)
 
     @property
-    def n_points(self) -> int:
-        """Points of the training part."""
-        return len(self.targets) if isinstance(self.targets, list) else int(self.targets.shape[0])
+    def name(self) -> str | None:
+        """What the data is called."""
+        return self.train.name
 
     @property
-    def n_test_points(self) -> int:
-        """Points of the test part."""
-        return int(self.Y_test.shape[0])
+    def has_texts(self) -> bool:
+        """Whether features are made of texts."""
+        return self.train.texts is not None
 
     @property
-    def n_labels(self) -> int:
-        """Labels of the training part."""
-        return int(self.Y_test.shape[1]) - self.unknown_labels
+    def feature_names(self) -> NDArray[Any] | None:
+        """Names of the columns of a feature matrix; texts bring their own."""
+        return None if self.has_texts else self.train.feature_names
+
+    @property
+    def label_counts(self) -> NDArray[np.int64]:
+        """Training points of each label, one value per column of `test.Y`."""
+        counts = label_counts(self.train.Y)
+        return np.concatenate([counts, np.zeros(self.unknown_labels, dtype=counts.dtype)])
+
+    @property
+    def one_class(self) -> bool:
+        """Whether every point of both parts has exactly one label."""
+        return all(bool((np.diff(Y.indptr) == 1).all()) for Y in (self.train.Y, self.test.Y))
+
+    @property
+    def unknown_labels(self) -> int:
+        """Labels of the test part that the training part lacks: every method misses them."""
+        return self.test.n_labels - self.train.n_labels
 
     @property
     def unlabelled(self) -> int:
         """Test points without a label, on which no ranking can be right."""
-        return int((np.diff(self.Y_test.indptr) == 0).sum())
+        return int((np.diff(self.test.Y.indptr) == 0).sum())
 
 
 def prepare(
@@ -178,32 +158,16 @@ def prepare(
     for part, data in (("train", train), ("test", test)):
         if not isinstance(data, Dataset):
             raise InputError(
-                f"The {part} part must be a Dataset, such as longtail.data.load reads or "
+                f"The {part} part must be a Dataset, such as longtail.data.read_dataset reads or "
                 f"Dataset(X, Y) makes, not {type(data).__name__}."
             )
         if not len(data):
             raise InputError(f"The {part} part has no points; a comparison needs some in both.")
-    counts = label_counts(train.Y)
-    test = test.aligned_to(label_names=train.classes)
-    unknown = test.n_labels - train.n_labels
-    counts = np.concatenate([counts, np.zeros(unknown, dtype=counts.dtype)])
-    pair = pair_of_constants(propensity_constants)
-    inputs, test_inputs = _inputs(train, test)
-    named = train.label_names is not None
+    _inputs(train, test)
     return Problem(
-        name=train.name,
-        targets=train.label_sets() if named else train.Y,
-        label_names=train.classes.tolist() if named else None,
-        Y=train.Y,
-        Y_test=test.Y,
-        label_counts=counts,
-        propensities=propensities(counts, len(train), propensity_constants=pair),
-        propensity_constants=pair,
-        feature_names=train.feature_names if train.texts is None else None,
-        unknown_labels=unknown,
-        one_class=all(bool((np.diff(part.Y.indptr) == 1).all()) for part in (train, test)),
-        inputs=inputs,
-        test_inputs=test_inputs,
+        train=train,
+        test=test.aligned_to(label_names=train.classes),
+        propensity_constants=pair_of_constants(propensity_constants),
         transformers=_transformers(features, texts=train.texts is not None),
     )
 

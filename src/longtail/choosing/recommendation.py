@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
@@ -13,11 +14,11 @@ from longtail._sparse import as_csr
 from longtail.choosing.facts import DataFacts, measure_facts
 from longtail.choosing.rules import RULES, Rule, Want
 from longtail.errors import InputError, LongtailError, ParameterError
+from longtail.features.made import FeatureKind, FeaturesByKind, MadeFeatures
 from longtail.labels import encode_labels
 from longtail.methods.registry import find_method
 from longtail.runtime.estimates import Estimate, size_in_words, time_in_words
 from longtail.runtime.memory import available_memory
-from longtail.tagger import MadeFeatures, make_features, usual_features
 
 LONGEST = 86_400.0  # seconds of training beyond which a method is not recommended
 
@@ -123,31 +124,70 @@ def recommend(
     >>> recommend(data.X, data.Y, want="similar").method
     'knn'
     """
+    given = sp.issparse(X) or getattr(X, "ndim", 0) == 2 or (len(X) and not isinstance(X[0], str))
+    features = _AsGiven(X) if given else FeaturesByKind(X)
+    text = not given if text is None else bool(text)
+    return choose_method(features, encode_labels(Y).matrix, text=text, want=want, n_jobs=n_jobs)
+
+
+class _AsGiven:
+    """A matrix that is the features of every kind."""
+
+    def __init__(self, X: Any) -> None:
+        self._made = MadeFeatures(as_csr(X), None)
+
+    def __call__(self, kind: FeatureKind) -> MadeFeatures:
+        return self._made
+
+
+def choose_method(
+    features: Callable[[FeatureKind], MadeFeatures],
+    Y: sp.csr_array,
+    *,
+    text: bool,
+    want: Want | None = None,
+    n_jobs: int | None = None,
+    details: bool = True,
+) -> Recommendation:
+    """The choice of `recommend`, of `longtail inspect` and of `longtail train`.
+
+    Parameters
+    ----------
+    features : callable
+        Told a kind of features, gives them; see `FeaturesByKind`.
+    Y : csr_array of shape (n, L)
+        Labels.
+    text, want, n_jobs
+        As in `recommend`.
+    details : bool
+        Whether alternatives and the label graph are wanted. Without them the method is the same,
+        and found sooner.
+    """
     want = check_want(want)
-    labels = encode_labels(Y).matrix
-    if not labels.shape[0] or not labels.nnz:
+    if not Y.shape[0] or not Y.nnz:
         raise InputError("There is no point with a label, so there is no method to recommend.")
-    inputs = _Inputs(X, text)
-    made = inputs.features("scaled").X
-    if made.shape[0] != labels.shape[0]:
+    X = features("scaled").X
+    if X.shape[0] != Y.shape[0]:
         raise InputError(
-            f"X has {made.shape[0]:,} rows and Y {labels.shape[0]:,}; give the labels of each row."
+            f"X has {X.shape[0]:,} rows and Y {Y.shape[0]:,}; give the labels of each row."
         )
-    if not np.isfinite(made.data).all():
+    if not np.isfinite(X.data).all():
         raise InputError("X holds NaN or infinity; replace these values first.")
-    facts = measure_facts(made, labels, text=inputs.text)
+    facts = measure_facts(X, Y, text=text, graph=details)
     suitable = [rule for rule in RULES if rule.suits(facts)]
     first = [
         rule for rule in suitable if (rule.leads(facts) if want is None else want in rule.wants)
     ]
-    ordered = first + [rule for rule in suitable if rule not in first]
-    if not first:
+    ordered = first + [rule for rule in suitable if rule not in first] if details else first
+    if details and not first:
         raise InputError(
             f"No method is known to be good at {want!r} on data like this; leave out `want`."
         )
-    needs, refused = _needs(ordered, inputs, labels, n_jobs)
-    fitting = [rule for rule in ordered if rule.method not in refused]
+    needs, refused = _needs(ordered, features, Y, n_jobs, all_of_them=details)
+    fitting = [rule for rule in ordered if rule.method in needs and rule.method not in refused]
     if not fitting:
+        if not details:
+            return choose_method(features, Y, text=text, want=want, n_jobs=n_jobs)
         cause = refused[ordered[0].method].removesuffix(".")
         raise InputError(f"No method fits: {cause}; give fewer points, labels or features.")
     best = fitting[0]
@@ -176,32 +216,15 @@ def check_want(want: str | None) -> Want | None:
     return cast(Want | None, want)
 
 
-class _Inputs:
-    """The features of each kind, made when first asked for, as `Tagger` would make them."""
-
-    def __init__(self, X: Any, text: bool | None) -> None:
-        self._is_matrix = sp.issparse(X) or getattr(X, "ndim", 0) == 2
-        if not self._is_matrix and len(X) and not isinstance(X[0], str):
-            X, self._is_matrix = as_csr(X), True
-        self._given = X
-        self.text = not self._is_matrix if text is None else bool(text)
-        self._made: dict[str, MadeFeatures] = {}
-
-    def features(self, kind: Any) -> MadeFeatures:
-        """Features of a kind; a matrix is there already, and stands for its own counts."""
-        if kind not in self._made:
-            self._made[kind] = (
-                MadeFeatures(as_csr(self._given))
-                if self._is_matrix
-                else make_features(usual_features(kind, texts=True), self._given)
-            )
-        return self._made[kind]
-
-
 def _needs(
-    rules: list[Rule], inputs: _Inputs, Y: sp.csr_array, n_jobs: int | None
+    rules: list[Rule],
+    features: Callable[[FeatureKind], MadeFeatures],
+    Y: sp.csr_array,
+    n_jobs: int | None,
+    *,
+    all_of_them: bool,
 ) -> tuple[dict[str, Estimate], dict[str, str]]:
-    """What training by each method takes; and why some cannot be had."""
+    """What training by each method takes, or up to the first that fits; and why some cannot."""
     there = available_memory()
     needs: dict[str, Estimate] = {}
     refused: dict[str, str] = {}
@@ -210,7 +233,7 @@ def _needs(
         settings = {"n_jobs": n_jobs} if "n_jobs" in method.parameters else {}
         classifier = method.estimator(**settings)
         try:
-            need = inputs.features(classifier.feature_kind).estimate(classifier, Y)
+            need = features(classifier.feature_kind).estimate(classifier, Y)
         except LongtailError as error:
             refused[rule.method] = f"{rule.method} cannot do it: {error}"
             continue
@@ -224,4 +247,6 @@ def _needs(
             refused[rule.method] = (
                 f"{rule.method} would take {time_in_words(need.seconds)} of training."
             )
+        elif not all_of_them:
+            break
     return needs, refused

@@ -16,7 +16,7 @@ from longtail.metrics import Evaluation
 
 if TYPE_CHECKING:
     from longtail.choosing.problem import Problem
-    from longtail.tagger import FeatureKind
+    from longtail.features.made import FeatureKind
 
 COSTS = (
     "train_seconds",
@@ -223,17 +223,17 @@ class Setup:
         made = [problem.features(kind) for kind in kinds]
         return cls(
             data=problem.name,
-            train_points=problem.n_points,
-            test_points=problem.n_test_points,
-            labels=problem.n_labels,
+            train_points=len(problem.train),
+            test_points=len(problem.test),
+            labels=problem.train.n_labels,
             features=int(made[0].X.shape[1]),
             unknown_labels=problem.unknown_labels,
             feature_seconds=sum({id(each): each.seconds for each in made}.values()),
             k=tuple(sorted({int(at) for at in k})),
             tail=float(tail),
-            label_tail=tail_statistics(problem.Y),
-            label_counts=problem.label_counts[: problem.n_labels],
-            labels_per_point=np.diff(problem.Y.indptr).astype(np.int64),
+            label_tail=tail_statistics(problem.train.Y),
+            label_counts=problem.label_counts[: problem.train.n_labels],
+            labels_per_point=np.diff(problem.train.Y.indptr).astype(np.int64),
         )
 
     def to_dict(self) -> dict[str, Any]:

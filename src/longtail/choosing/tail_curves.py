@@ -45,13 +45,13 @@ def curve_on_test(
     scores = model.predict_topk(problem.features(model.feature_kind).X_test, max(DEPTH, *k))
     if np.diff(scores.indptr).max(initial=0) < 2:
         return None
-    scores.resize(problem.Y_test.shape)
+    scores.resize(problem.test.Y.shape)
     held = HeldOutScores(
         scores=scores,
-        truth=problem.Y_test,
-        fold=np.zeros(problem.n_test_points, dtype=np.int64),
+        truth=problem.test.Y,
+        fold=np.zeros(len(problem.test), dtype=np.int64),
         label_counts=problem.label_counts[None],
-        n_points=np.array([problem.n_points]),
+        n_points=np.array([len(problem.train)]),
         calibration=model.score_scale,
     )
     return tail_curve(held, k=k, propensity_constants=problem.propensity_constants)

@@ -62,7 +62,8 @@ def longtail(
     longtail evaluate tagger test.jsonl           measure it
     ```
 
-    Exit codes: 0 done, 1 refused (one line on stderr says why), 2 wrong usage, 130 interrupted.
+    Exit codes: 0 done, 1 refused (one line on stderr says why), 2 wrong usage, 3 done but bad rows
+    were skipped, 130 interrupted.
     """
 
 

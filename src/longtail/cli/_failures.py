@@ -1,7 +1,7 @@
 """What becomes of errors: one line on stderr and an exit code; no traceback for the expected.
 
-0: done. 1: refused, for a reason that the line names. 2: wrong usage. 130: interrupted. 141:
-whoever read the output stopped reading.
+0: done. 1: refused, for a reason that the line names. 2: wrong usage. 3: done, but bad rows were
+skipped. 130: interrupted. 141: whoever read the output stopped reading.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longtail.errors import LongtailError, LongtailWarning
+from longtail.errors import LongtailError, LongtailWarning, SkippedRowsWarning
 
 REFUSED = 1
+SOME_SKIPPED = 3
 INTERRUPTED = 130
 NOBODY_READS = 141
 _WORDS = "longtail.words"
@@ -41,9 +42,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn expected errors into a line and an exit code."""
         try:
-            with _warnings_as_lines():
+            with _warnings_as_lines() as kinds:
                 result = super().invoke(ctx)
                 sys.stdout.flush()
+                if SkippedRowsWarning in kinds:
+                    raise typer.Exit(SOME_SKIPPED)
                 return result
         except LongtailError as error:
             complain(as_typed(str(error), self._options(ctx)))
@@ -110,14 +113,18 @@ def complain(what: object, kind: str = "Error: ") -> None:
 
 
 @contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+def _warnings_as_lines() -> Iterator[set[type[Warning]]]:
+    """Print warnings as lines on stderr; gives the kinds that there were."""
+    kinds: set[type[Warning]] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        kinds.add(category)
         complain(message, "Warning: ")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", LongtailWarning)
         warnings.showwarning = show  # type: ignore[assignment]
-        yield
+        yield kinds
 
 
 def _let_go_of_output() -> None:

@@ -1,12 +1,19 @@
-"""The options that say how features are made, as `TextFeatures` and `RowScaler` declare them."""
+"""What makes features of the data, by options as `TextFeatures` and `RowScaler` declare them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.methods.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from longtail.data import Dataset
+    from longtail.features import RowScaler, TextFeatures
+    from longtail.features.made import FeatureKind
 
 FEATURES = "Features"
 
@@ -23,28 +30,90 @@ def _option(name: str, *names: str, remark: str = "", metavar: str | None = None
     )
 
 
-Analyzer = Annotated[
-    str | None, _option("analyzer", remark="word, char or char_wb.", metavar="NAME")
-]
-NgramRange = Annotated[
-    str | None,
-    _option("ngram_range", remark="1,2 means single words and pairs.", metavar="N,N"),
-]
-MinDf = Annotated[str | None, _option("min_df", metavar="X")]
-MaxDf = Annotated[str | None, _option("max_df", metavar="X")]
-MaxFeatures = Annotated[str | None, _option("max_features", metavar="N")]
-StopWords = Annotated[
-    str | None,
-    _option("stop_words", remark="english, or a file with words.", metavar="WORDS"),
-]
-RowNorm = Annotated[
-    str | None,
-    _option("norm", remark="l2 (the default, but for counts), l1, max or none.", metavar="NORM"),
-]
-ValueDamping = Annotated[
-    str | None, _option("damping", remark="sqrt, log or none (the default).", metavar="NAME")
-]
-Idf = Annotated[
-    bool | None,
-    _option("idf", "--idf/--no-idf", remark="By default for texts only, and not for counts."),
-]
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions:
+    """The options that were given; None where the default of the transformer holds."""
+
+    analyzer: Annotated[
+        str | None, _option("analyzer", remark="word, char or char_wb.", metavar="NAME")
+    ] = None
+    ngram_range: Annotated[
+        str | None,
+        _option("ngram_range", remark="1,2 means single words and pairs.", metavar="N,N"),
+    ] = None
+    min_df: Annotated[str | None, _option("min_df", metavar="X")] = None
+    max_df: Annotated[str | None, _option("max_df", metavar="X")] = None
+    max_features: Annotated[str | None, _option("max_features", metavar="N")] = None
+    stop_words: Annotated[
+        str | None,
+        _option("stop_words", remark="english, or a file with words.", metavar="WORDS"),
+    ] = None
+    norm: Annotated[
+        str | None,
+        _option(
+            "norm", remark="l2 (the default, but for counts), l1, max or none.", metavar="NORM"
+        ),
+    ] = None
+    damping: Annotated[
+        str | None, _option("damping", remark="sqrt, log or none (the default).", metavar="NAME")
+    ] = None
+    idf: Annotated[
+        bool | None,
+        _option("idf", "--idf/--no-idf", remark="By default for texts only, and not for counts."),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """What was given, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def settings(self) -> dict[str, Any]:
+        """What was given as constructor arguments; refused here if it cannot be understood."""
+        from longtail.features import TextFeatures
+        from longtail.parameters import declared
+
+        found = self.given()
+        for name, text in found.items():
+            if name == "stop_words" and text != "english":
+                found[name] = _words_of(Path(text))
+            elif isinstance(text, str):
+                option = _typed(name)
+                parameter = replace(declared(TextFeatures)[name], name=option)
+                found[name] = parameter.parse(text, option)
+                parameter.check(found[name])
+        return found
+
+    def transformer(self, data: Dataset, kind: FeatureKind = "scaled") -> TextFeatures | RowScaler:
+        """The transformer for this data and a method that wants this kind of features.
+
+        What was given wins: a method that cannot use it says so itself.
+        """
+        from longtail.errors import ParameterError
+        from longtail.features import RowScaler, TextFeatures
+        from longtail.features.made import usual_features
+        from longtail.parameters import declared
+
+        texts = data.texts is not None
+        known = declared(TextFeatures if texts else RowScaler)
+        for name in self.given():
+            if name not in known:
+                raise ParameterError(
+                    f"{_typed(name)} is for texts, but the data holds features; leave it out."
+                )
+        return usual_features(kind, texts=texts, **self.settings())
+
+
+def _typed(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _words_of(path: Path) -> list[str]:
+    from longtail.errors import ParameterError
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ParameterError(
+            f"--stop-words is 'english' or a file with words; {path} cannot be read: {reason}."
+        ) from None
+    return sorted(set(text.split()))

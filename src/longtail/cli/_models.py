@@ -11,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._sparse import as_csr
 from longtail.base import ExtremeClassifier
 from longtail.data import Dataset
 from longtail.errors import InputError, ModelError
-from longtail.labels import encode_labels, names_to_matrix, propensities
+from longtail.labels import propensities
 from longtail.tagger import Tagger, load
 
 CHUNK = 1024
@@ -92,24 +93,16 @@ class Model:
         first = self.estimator.features_ if isinstance(self.estimator, Tagger) else self.estimator
         return int(first.n_features_in_)
 
-    def label_sets(self, inputs: Any) -> sp.csr_array:
-        """The label sets that the model commits to, as a matrix (n, L)."""
-        predicted = self.estimator.predict(inputs)
-        if self.classifier.label_kind_ == "names":
-            return names_to_matrix(predicted, classes=self.classes.tolist())[0]
-        if self.classifier.label_kind_ == "multiclass":
-            rows = ([name] for name in np.asarray(predicted).tolist())
-            return names_to_matrix(rows, classes=self.classes.tolist())[0]
-        return encode_labels(predicted).matrix
+    def features(self, inputs: Any) -> sp.csr_array:
+        """The matrix that the classifier sees, made of inputs as the model wants them."""
+        tagger = self.estimator
+        return tagger.transform(inputs) if isinstance(tagger, Tagger) else as_csr(inputs)
 
-    def topk(
-        self, inputs: Any, k: int, *, tail: float = 0.0, constants: str | None = None
-    ) -> sp.csr_array:
-        """Scores of the k best labels; rare ones favoured, by the constants of a published set."""
-        if constants is None or tail == 0:
-            return self.estimator.predict_topk(inputs, k, tail=tail)
-        chances = propensities(*self.counts(), propensity_constants=constants)
-        return self.estimator.predict_topk(inputs, k, tail=tail, propensities=chances)
+    def propensities(self, constants: str | None) -> NDArray[np.float64] | None:
+        """By the constants of a published data set; None leaves the usual ones to the model."""
+        if constants is None:
+            return None
+        return propensities(*self.counts(), propensity_constants=constants)
 
     def counts(self) -> tuple[NDArray[np.int64], int]:
         """Training points of each label and in all."""

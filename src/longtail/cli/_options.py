@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -54,113 +57,83 @@ RandomState = Annotated[
         rich_help_panel=TESTED,
     ),
 ]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv or parquet; by default told from the "
-        "file.",
-        metavar="FORMAT",
-        rich_help_panel=READING,
-    ),
-]
-FormatOrLines = Annotated[
-    str | None,
-    typer.Option(
-        help="xmc, xmc-pair, svmlight, mulan, jsonl, csv, parquet or lines (a text each); by "
-        "default told from the file.",
-        metavar="FORMAT",
-        rich_help_panel=READING,
-    ),
-]
-Part = Annotated[
-    str | None,
-    typer.Option(
-        help="Which part of a folder: train, test or all.", metavar="PART", rich_help_panel=READING
-    ),
-]
-TextColumn = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Column of the texts; 'text' by default. Several are joined.",
-        metavar="NAME",
-        rich_help_panel=READING,
-    ),
-]
-LabelsColumn = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the labels; 'labels' by default.", metavar="NAME", rich_help_panel=READING
-    ),
-]
-LabelSeparator = Annotated[
-    str | None,
-    typer.Option(
-        help="What stands between labels in a string.", metavar="TEXT", rich_help_panel=READING
-    ),
-]
-Read = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Any other option of the reader, such as missing_value=1.",
-        metavar="NAME=VALUE",
-        rich_help_panel=READING,
-    ),
-]
+FORMATS = "xmc, xmc-pair, svmlight, mulan, jsonl, csv"
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a data file is to be read, as the options say it."""
+def _reading(help: str, metavar: str) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel=READING)
 
-    format: str | None = None
-    part: str | None = None
-    text_column: list[str] | None = None
-    labels_column: str | None = None
-    label_separator: str | None = None
-    read: list[str] | None = None
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingTexts:
+    """How points without labels are to be read, as the options say it."""
+
+    format: Annotated[
+        str | None,
+        _reading(
+            f"{FORMATS}, parquet or lines (a text each); by default told from the file.", "FORMAT"
+        ),
+    ] = None
+    part: Annotated[str | None, _reading("Which part of a folder: train, test or all.", "PART")] = (
+        None
+    )
+    text_column: Annotated[
+        list[str] | None,
+        _reading("Column of the texts; 'text' by default. Several are joined.", "NAME"),
+    ] = None
+    on_error: Annotated[
+        str | None,
+        _reading(
+            "What becomes of a bad row: raise (the default) ends the command, skip goes on and "
+            "says which rows.",
+            "WHAT",
+        ),
+    ] = None
+    read: Annotated[
+        list[str] | None,
+        _reading("Any other option of the reader, such as missing_value=1.", "NAME=VALUE"),
+    ] = None
 
     def __post_init__(self) -> None:
         from longtail.errors import ParameterError
 
-        twice = {"text_column", "labels_column", "label_separator"} & set(
-            _named_values(self.read or ())
-        )
-        for name in twice:
+        if self.on_error not in (None, "raise", "skip"):
+            raise ParameterError(f"--on-error is raise or skip, not {self.on_error!r}.")
+        for name in set(_named_values(self.read or ())) & set(vars(self)):
             if getattr(self, name):
                 raise ParameterError(
                     f"--{name.replace('_', '-')} and --read both say it; give one."
                 )
 
+    @property
+    def skips_errors(self) -> bool:
+        """Whether bad rows are skipped."""
+        return self.on_error == "skip"
+
     def check_format(self) -> None:
         """Refuse a format that no reader knows, before anything is read."""
-        from longtail.data.loading import check_format
+        from longtail.data.reading import check_format
 
         check_format(self.format)
 
     def load(self, path: Path, *, usual_part: Literal["train", "test"]) -> Dataset:
         """Read the data set; of a folder with parts the usual one, unless the options say."""
-        from longtail.data import load
+        from longtail.data import read_dataset
 
-        return load(path, **self.arguments(path, usual_part=usual_part))
+        return read_dataset(path, **self.arguments(path, usual_part=usual_part))
 
     def arguments(self, path: Path, *, usual_part: Literal["train", "test"]) -> dict[str, Any]:
-        """The options as arguments of `longtail.data.load`."""
+        """The options as arguments of `longtail.data.read_dataset`."""
         from longtail.data.recognise import parts_of_folder
 
-        part = self.part
-        if part is None and path.is_dir() and usual_part in parts_of_folder(path):
-            part = usual_part
-        options: dict[str, Any] = {
-            "format": self.format,
-            "part": part,
-            **_named_values(self.read or ()),
-        }
-        if self.text_column:
-            single = len(self.text_column) == 1
-            options["text_column"] = self.text_column[0] if single else self.text_column
-        for name in ("labels_column", "label_separator"):
-            if getattr(self, name) is not None:
-                options[name] = getattr(self, name)
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        options: dict[str, Any] = {"format": None, "part": None, **given}
+        options.pop("read", None)
+        options |= _named_values(self.read or ())
+        if self.part is None and path.is_dir() and usual_part in parts_of_folder(path):
+            options["part"] = usual_part
+        if self.text_column is not None and len(self.text_column) == 1:
+            options["text_column"] = self.text_column[0]
         return options
 
     def words(self) -> list[str]:
@@ -177,6 +150,56 @@ class Reading:
                 if each is not None:
                     found += [f"--{name.replace('_', '-')}", each]
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(ReadingTexts):
+    """How a data file is to be read, as the options say it."""
+
+    format: Annotated[
+        str | None,
+        _reading(f"{FORMATS} or parquet; by default told from the file.", "FORMAT"),
+    ] = None
+    labels_column: Annotated[
+        str | None, _reading("Column of the labels; 'labels' by default.", "NAME")
+    ] = None
+    label_separator: Annotated[
+        str | None, _reading("What stands between labels in a string.", "TEXT")
+    ] = None
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are dataclasses of options have become their options.
+
+    Examples
+    --------
+    >>> @with_options
+    ... def look(path: str, *, reading: ReadingTexts) -> None:
+    ...     print(path, reading.words())
+    >>> look(path="docs", format="csv", part=None, text_column=None, on_error=None, read=None)
+    docs ['--format', 'csv']
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            of_group = get_type_hints(groups[name], include_extras=True)
+            parameters += [
+                parameter.replace(name=each, annotation=hint, default=getattr(groups[name], each))
+                for each, hint in of_group.items()
+            ]
+        else:
+            parameters.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+        command(**given)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return called
 
 
 def share_or_count(size: float) -> int | float:
@@ -219,7 +242,7 @@ def _named_values(words: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name in ("path", "format", "part"):
+        if not equals or name in ("path", "format", "part", "on_error"):
             raise ParameterError(f"--read takes a name=value of the reader, not {word!r}.")
         found[name] = _number(text)
     return found

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +43,20 @@ def remark(message: str, *, quiet: bool) -> None:
     """Say on stderr what is going on."""
     if not quiet:
         print(message, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def output(to: Path | None) -> Iterator[IO[bytes]]:
+    """Where the lines of a command go: a file as `store.output_file` opens it, or stdout."""
+    if to is None or to == Path("-"):
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    from longtail.store import output_file
+
+    with output_file(to) as stream:
+        yield stream
 
 
 def print_json(value: Any) -> None:

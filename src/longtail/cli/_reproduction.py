@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from longtail.papers import Candidate, OpenTrial, Paper, Reproduced, Trial
+from longtail.choosing import Setup
+from longtail.choosing.comparison_rows import kinds_of
+from longtail.cli._failures import Interrupted
+from longtail.cli._output import print_json, remark
+from longtail.methods.registry import find_method
+from longtail.methods.registry import methods as known
+from longtail.papers import (
+    Candidate,
+    Paper,
+    PreparedTrial,
+    Reproduced,
+    Trial,
+    choose,
+    differences,
+    prepare_trial,
+    read_trial,
+    run_method,
+    with_choice,
+)
+from longtail.report import (
+    candidate_line,
+    choice_heading,
+    differences_text,
+    growth_figure,
+    growth_table,
+    notes_text,
+    printable,
+    reproduced_text,
+    save_figure,
+    trial_heading,
+)
 
 
 class Reproduction:
@@ -35,9 +63,6 @@ class Reproduction:
 
     def run(self, trials: list[Trial]) -> None:
         """All of it; on Ctrl-C what is finished is kept."""
-        from longtail.cli._failures import Interrupted
-        from longtail.cli._output import print_json
-
         interrupted = False
         self._say(f"{self._paper.title}\n{self._paper.source}\n")
         try:
@@ -60,9 +85,6 @@ class Reproduction:
 
     def draw(self, plot: Path) -> None:
         """The plot of what is finished."""
-        from longtail.cli._output import remark
-        from longtail.report import growth_figure, growth_table, save_figure
-
         table = growth_table(self._paper, self._rows)
         if table.is_empty():
             remark("No method finished, so there is no plot.", quiet=self._quiet)
@@ -71,26 +93,21 @@ class Reproduction:
         remark(f"The plot is in {plot}.", quiet=self._quiet)
 
     def _run(self, trial: Trial) -> None:
-        from longtail.cli._output import remark
-        from longtail.methods.registry import methods as known
-        from longtail.papers import differences, open_trial, run_method
-        from longtail.report import differences_text, reproduced_text
-
         remark(f"Reading {trial.dataset}", quiet=self._quiet)
         described: dict[str, Any] = {"dataset": trial.dataset, "rows": []}
         self._found.append(described)
         if self._choose and trial.choice is not None:
             trial = self._chosen(trial, described)
-        opened = open_trial(self._paper, trial, self._data, n_seeds=self._seeds)
+        prepared = prepare_trial(self._paper, trial, self._data, n_seeds=self._seeds)
         methods = self._methods or self._paper.methods_on(trial)
-        self._begin(opened, methods, described)
+        self._begin(prepared, methods, described)
         missing: list[Reproduced] = []
         here: list[Reproduced] = []
         for method in methods:
             if self._paper.methods[method] in known():
                 remark(f"Running {method} on {trial.dataset}", quiet=self._quiet)
             for row in run_method(
-                opened,
+                prepared,
                 method,
                 slow=self._slow,
                 tail=self._tail,
@@ -108,15 +125,10 @@ class Reproduction:
         described["differences"] = [vars(each) for each in differences(self._paper, here)]
         if described["differences"]:
             self._say(f"{differences_text(differences(self._paper, here))}\n")
-        self._end(opened, methods, missing)
+        self._end(prepared, methods, missing)
 
     def _chosen(self, trial: Trial, described: dict[str, Any]) -> Trial:
         """The trial with settings chosen anew."""
-        from longtail.cli._output import remark
-        from longtail.methods.registry import find_method
-        from longtail.papers import choose, read_trial, with_choice
-        from longtail.report import candidate_line, choice_heading
-
         assert trial.choice is not None
         method = find_method(self._paper.methods[trial.choice.method])
         train, _ = read_trial(trial, self._data)
@@ -136,23 +148,23 @@ class Reproduction:
         described["candidates"] = [vars(candidate) for candidate in candidates]
         return with_choice(trial, candidates)
 
-    def _begin(self, opened: OpenTrial, methods: list[str], described: dict[str, Any]) -> None:
-        from longtail.choosing import Setup
-        from longtail.choosing.comparison_rows import kinds_of
-        from longtail.methods.registry import methods as known
-        from longtail.report import trial_heading
-
+    def _begin(
+        self, prepared: PreparedTrial, methods: list[str], described: dict[str, Any]
+    ) -> None:
         names = [self._paper.methods[method] for method in methods]
         kinds = kinds_of(known()[name].estimator for name in names if name in known())
-        trial, sizes = opened.trial, Setup.of(opened.problem, k=(1,), kinds=kinds or ("scaled",))
+        trial, sizes = (
+            prepared.trial,
+            Setup.of(prepared.problem, k=(1,), kinds=kinds or ("scaled",)),
+        )
         described |= {
             "features": dict(trial.features),
             "parameters": {name: dict(given) for name, given in trial.parameters.items()},
             "about": trial.about,
-            "seeds": list(opened.seeds),
+            "seeds": list(prepared.seeds),
             "train_points": sizes.train_points,
             "test_points": sizes.test_points,
-            "test_points_without_labels": opened.problem.unlabelled,
+            "test_points_without_labels": prepared.problem.unlabelled,
             "labels": sizes.labels,
         }
         heading = trial_heading(
@@ -161,8 +173,8 @@ class Reproduction:
             test_points=sizes.test_points,
             labels=sizes.labels,
             features=sizes.features,
-            seeds=opened.seeds,
-            texts=isinstance(opened.problem.inputs, list),
+            seeds=prepared.seeds,
+            texts=prepared.problem.has_texts,
         )
         self._say(heading)
         settings = [
@@ -170,14 +182,14 @@ class Reproduction:
             for method, given in trial.parameters.items()
             if given and method in methods
         ]
-        described["best_possible"] = opened.best
-        described["best_possible_by_seed"] = [dict(best) for best in opened.bests]
+        described["best_possible"] = prepared.best
+        described["best_possible_by_seed"] = [dict(best) for best in prepared.bests]
         if settings:
             self._say(f"{'; '.join(settings)}.")
-        for metric, value in opened.best.items():
-            mean = " on average" if len(opened.seeds) > 1 else ""
+        for metric, value in prepared.best.items():
+            mean = " on average" if len(prepared.seeds) > 1 else ""
             self._say(f"The best that is possible{mean}: {metric} {100 * value:.2f}.")
-        empty = opened.problem.unlabelled
+        empty = prepared.problem.unlabelled
         if 0 < empty < sizes.test_points:
             self._say(
                 f"{empty:,} test points have no label; over the others alone, P@k and nDCG@k are "
@@ -185,25 +197,23 @@ class Reproduction:
             )
         self._say("")
 
-    def _end(self, opened: OpenTrial, methods: list[str], missing: list[Reproduced]) -> None:
+    def _end(self, prepared: PreparedTrial, methods: list[str], missing: list[Reproduced]) -> None:
         """What was left out, why, and what else to know about the figures."""
-        from longtail.report import notes_text, printable
-
         by_reason: dict[str, list[str]] = {}
         for row in missing:
             by_reason.setdefault(row.left_out or "", []).append(row.method)
         for reason, names in by_reason.items():
             self._say(f"Left out: {', '.join(names)} ({printable(reason)}).")
-        noted = [
+        notes = [
             note
-            for note in self._paper.noted
-            if note.dataset in ("", opened.trial.dataset)
-            and (not note.table or opened.trial.dataset in self._paper.table(note.table).values)
+            for note in self._paper.notes
+            if note.dataset in ("", prepared.trial.dataset)
+            and (not note.table or prepared.trial.dataset in self._paper.table(note.table).values)
             and note.method in ("", *methods)
             and note.method not in {row.method for row in missing}
         ]
-        if noted:
-            self._say(notes_text(noted))
+        if notes:
+            self._say(notes_text(notes))
         self._say("")
 
     def _say(self, text: str) -> None:

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.cli._failures import command_line
-from longtail.cli._feature_options import (
-    Analyzer,
-    Idf,
-    MaxDf,
-    MaxFeatures,
-    MinDf,
-    NgramRange,
-    RowNorm,
-    StopWords,
-    ValueDamping,
-)
+from longtail.cli._feature_options import FeatureOptions
 from longtail.cli._options import (
     TESTED,
     Constants,
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
     RandomState,
     Ranks,
-    Read,
     Reading,
     Tail,
     TestSize,
-    TextColumn,
     parse_ranks,
     share_or_count,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +41,7 @@ USUAL_TIME_LIMIT = 10.0
 """Minutes that a method may be expected to train where all are asked for."""
 
 
+@with_options
 def compare(
     context: typer.Context,
     data: Annotated[
@@ -134,21 +121,9 @@ def compare(
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    analyzer: Analyzer = None,
-    ngram_range: NgramRange = None,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
-    norm: RowNorm = None,
-    damping: ValueDamping = None,
-    idf: Idf = None,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    options: FeatureOptions,
+    reading: Reading,
 ) -> None:
     """Compare methods on the same split.
 
@@ -166,8 +141,7 @@ def compare(
     ```
     """
     from longtail.choosing.comparison_rows import check_places
-    from longtail.cli._contest import Contest
-    from longtail.cli._features import FeatureOptions
+    from longtail.cli._comparison_run import ComparisonRun
     from longtail.cli._output import remark
     from longtail.labels import check_tail, propensity_constants
     from longtail.report import check_page_target, check_plot_target
@@ -176,9 +150,6 @@ def compare(
     chosen = parse_methods(methods, settings or (), jobs=jobs)
     check_tail(tail)
     limits = parse_limits(methods, time_limit, memory_limit)
-    options = FeatureOptions(
-        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
-    )
     options.settings()
     if constants is not None:
         propensity_constants(constants)
@@ -188,22 +159,23 @@ def compare(
         check_page_target(report)
     if keep is not None:
         check_places(keep, chosen)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     size = _size_of_test(test, test_size)
     reading.check_format()
     remark(f"Reading {data}", quiet=quiet)
     trained_on, tested_on = _parts(data, test, reading, size, random_state)
-    problem = _prepared(trained_on, tested_on, chosen, options, constants, str(data), quiet)
-    contest = Contest(
+    if trained_on.name is None:
+        trained_on = replace(trained_on, name=str(data))
+    problem = _prepared(trained_on, tested_on, chosen, options, constants, quiet)
+    run = ComparisonRun(
         problem, chosen, ranks, tail=tail, keep=keep, limits=limits, curves=report is not None,
         quiet=quiet, as_json=as_json,
     )  # fmt: skip
-    contest.run()
+    run.run()
     if plot is not None:
-        contest.draw(plot)
+        run.draw(plot)
     if report is not None:
-        contest.report(report, command=command_line(context))
-    contest.end()
+        run.report(report, command=command_line(context))
+    run.end()
 
 
 def parse_limits(methods: str, minutes: float | None, gigabytes: float | None) -> Limits:
@@ -283,8 +255,6 @@ def _parts(
     data: Path, test: Path | None, reading: Reading, size: float | None, random_state: int
 ) -> tuple[Dataset, Dataset]:
     """What to train and what to test on: the parts of a folder, two files, or a split."""
-    from dataclasses import replace
-
     from longtail.data.recognise import parts_of_folder
 
     if test is not None:
@@ -303,12 +273,9 @@ def _prepared(
     classifiers: dict[str, ExtremeClassifier],
     options: Any,
     constants: str | None,
-    name: str,
     quiet: bool,
 ) -> Problem:
     """The data with the features that the methods want."""
-    from dataclasses import replace
-
     from longtail.choosing import prepare
     from longtail.choosing.comparison_rows import kinds_of
     from longtail.cli._output import remark
@@ -318,4 +285,4 @@ def _prepared(
     remark(f"Making features of {len(train):,} + {len(test):,} points", quiet=quiet)
     for kind in features:
         problem.features(kind)
-    return replace(problem, name=problem.name or name)
+    return problem

@@ -39,12 +39,12 @@ def demo(
     longtail demo --to demo-model
     ```
     """
-    from longtail import DiSMEC, Tagger, store
-    from longtail.cli._measured import measure
-    from longtail.cli._models import Model
+    from longtail import DiSMEC, Tagger, TextFeatures, store
     from longtail.cli._output import console, print_missing_extras, remark
-    from longtail.cli.evaluate import print_measured
+    from longtail.cli.evaluate import print_evaluation
     from longtail.data import load_api_docs
+    from longtail.features.made import make_features
+    from longtail.metrics import evaluate_model
 
     started = time.monotonic()
     store.check_target(to)
@@ -56,17 +56,14 @@ def demo(
         f"{len(test):,}",
         quiet=quiet,
     )
-    tagger = Tagger(classifier=DiSMEC(n_jobs=jobs))
-    tagger.fit(
-        train.texts,
-        train.label_sets(),
-        label_names=train.classes.tolist(),
-        progress=False if quiet else None,
-    )
+    made = make_features(TextFeatures(), train.texts)
+    classifier = DiSMEC(n_jobs=jobs)
+    classifier.fit(made.X, train.encoded, progress=False if quiet else None)
+    tagger = Tagger.from_fitted(made.transformer, classifier, takes_text=True)
     store.write(to, tagger, meta={"data": "api-docs", "method": "dismec"})
-    measured = measure(Model(tagger), test, k=[1, 3, 5], progress=False if quiet else None)
+    found = evaluate_model(tagger, test.texts, test.Y, progress=False if quiet else None)
     screen = console()
-    print_measured(measured, "api-docs", screen)
+    print_evaluation(found, "api-docs", screen)
     _show_predictions(tagger, test, screen)
     screen.print(
         f"The model is in {to} ({time.monotonic() - started:.0f} s). Go on with it:\n\n"

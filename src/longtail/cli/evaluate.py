@@ -9,27 +9,23 @@ import typer
 
 from longtail.cli._options import (
     Constants,
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
     Ranks,
-    Read,
     Reading,
     Tail,
-    TextColumn,
     parse_ranks,
+    with_options,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longtail.cli._measured import Measured
+    from longtail.metrics import ModelEvaluation
 
 
+@with_options
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
     data: Annotated[
@@ -42,12 +38,8 @@ def evaluate(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Measure a model on labelled data.
 
@@ -63,36 +55,36 @@ def evaluate(
     longtail evaluate tagger test.jsonl --tail 0.5
     ```
     """
-    from longtail.cli._measured import measure
-    from longtail.cli._models import Model
+    from longtail.cli._models import CHUNK, Model
     from longtail.cli._output import console, print_json
     from longtail.labels import check_tail, propensity_constants
+    from longtail.metrics import evaluate_model
 
     ranks = parse_ranks(k)
     check_tail(tail)
     if constants is not None:
         propensity_constants(constants)
     loaded = Model.load(model, jobs=jobs)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     points = reading.load(data, usual_part="test")
-    measured = measure(
-        loaded, points, k=ranks, tail=tail, constants=constants,
-        progress=False if quiet else None,
+    inputs, points = loaded.labelled(points)
+    found = evaluate_model(
+        loaded.estimator, inputs, points.Y, k=ranks, tail=tail, propensity_constants=constants,
+        batch_size=CHUNK, progress=False if quiet else None,
     )  # fmt: skip
     if as_json:
-        print_json({"model": str(model), "data": str(data), **measured.to_dict()})
+        print_json({"model": str(model), "data": str(data), **found.to_dict()})
         return
-    print_measured(measured, f"{model} on {data}", console())
+    print_evaluation(found, f"{model} on {data}", console())
 
 
-def print_measured(measured: Measured, title: str, screen: Console) -> None:
+def print_evaluation(found: ModelEvaluation, title: str, screen: Console) -> None:
     """Both tables, and what has to be said about labels that the model does not know."""
     from longtail.report import evaluation_table, frequency_table
 
-    heading = f"{title}: {measured.points:,} points, {measured.labels:,} labels"
-    screen.print(evaluation_table(measured.evaluation, heading))
-    screen.print(frequency_table(measured.by_frequency, "By training points of the label, %"))
-    if measured.unknown_labels:
-        n = measured.unknown_labels
+    heading = f"{title}: {found.points:,} points, {found.labels:,} labels"
+    screen.print(evaluation_table(found.evaluation, heading))
+    screen.print(frequency_table(found.by_frequency, "By training points of the label, %"))
+    if found.unknown_labels:
+        n = found.unknown_labels
         which = "1 label is" if n == 1 else f"{n:,} labels are"
         screen.print(f"{which} unknown to the model and counted as missed.")

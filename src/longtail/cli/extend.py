@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli._options import (
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
-    Read,
     Reading,
-    TextColumn,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +22,7 @@ if TYPE_CHECKING:
     from longtail.data import Dataset
 
 
+@with_options
 def extend(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
     data: Annotated[
@@ -55,12 +51,8 @@ def extend(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Teach a model new labels; what it knows stays as it is.
 
@@ -90,7 +82,7 @@ def extend(
         "command": "extend",
         "method": loaded.classifier.method,
         "data": data.name or str(data),
-        "part": part,
+        "part": reading.part,
         "labels": labels,
     }
     partial = Partial(target, notes)
@@ -98,7 +90,6 @@ def extend(
     if goes_on:
         remark(f"Going on from {partial.folder}.", quiet=quiet)
     remark(f"Reading {data}", quiet=quiet)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     points = reading.load(data, usual_part="train")
     new, known = _new_labels(points, loaded, labels)
     remark(_what_is_new(len(new), known), quiet=quiet)

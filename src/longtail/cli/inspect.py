@@ -9,16 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longtail.cli._options import (
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
-    Read,
     Reading,
-    TextColumn,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +21,7 @@ if TYPE_CHECKING:
     from longtail.data import Dataset
 
 
+@with_options
 def inspect(
     path: Annotated[
         Path, typer.Argument(metavar="DATA|MODEL", help="A data file, or a model folder.")
@@ -47,12 +43,8 @@ def inspect(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Show size, tail, label graph and a method for a data set; or what a model is.
 
@@ -84,7 +76,6 @@ def inspect(
         from longtail.report import check_plot_target
 
         check_plot_target(plot)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     data = reading.load(path, usual_part="train")
     advice = _recommended(data, wish, jobs) if recommend else None
     _inspect_data(data, path, graph, advice, reading, as_json)
@@ -151,15 +142,14 @@ def _inspect_data(
 
 def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation | str:
     """A method for the data, or the sentence that says why there is none."""
-    from longtail.choosing import recommend
+    from longtail.choosing import choose_method
     from longtail.errors import LongtailError
-    from longtail.features import RowScaler
+    from longtail.features.made import FeaturesByKind
 
+    texts = data.texts is not None
     try:
-        if data.texts is not None:
-            return recommend(data.texts, data.Y, want=want, n_jobs=jobs)
-        features = RowScaler().fit_transform(data.X)
-        return recommend(features, data.Y, want=want, n_jobs=jobs)
+        features = FeaturesByKind(data.texts if texts else data.X)
+        return choose_method(features, data.Y, text=texts, want=want, n_jobs=jobs)
     except LongtailError as error:
         return str(error)
 

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longtail.cli._options import (
     Constants,
-    FormatOrLines,
     Jobs,
-    Part,
     Quiet,
-    Read,
-    Reading,
+    ReadingTexts,
     Tail,
-    TextColumn,
+    with_options,
 )
 
 if TYPE_CHECKING:
+    from longtail.cli._answers import Answer, Wanted
     from longtail.cli._models import Model
+    from longtail.errors import DataError
 
 
+@with_options
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
     data: Annotated[
@@ -38,10 +35,21 @@ def predict(
             "input.",
         ),
     ],
-    k: Annotated[int, typer.Option("-k", min=1, help="Labels a point, at most.")] = 5,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            min=1,
+            help="The K best labels instead of the label set; with --threshold, at most K.",
+            metavar="K",
+            show_default=False,
+        ),
+    ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Only labels that score at least so much.", metavar="X"),
+        typer.Option(
+            help="All labels that score at least X instead of the label set.", metavar="X"
+        ),
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities as scores, where the method has them.")
@@ -51,34 +59,36 @@ def predict(
     to: Annotated[
         Path | None,
         typer.Option(
-            help="Write to this file, whole or not at all; .gz is packed.", metavar="FILE"
+            help="Write to this file, which appears when all is done; .gz is packed. A FIFO or a "
+            "device is written to as it is; - is standard output.",
+            metavar="FILE",
         ),
     ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
-    format: FormatOrLines = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    read: Read = None,
+    *,
+    reading: ReadingTexts,
 ) -> None:
     """Predict the labels of new points.
 
     Writes a line {"labels": [names], "scores": [numbers]} for each point, best label first, in the
-    order of the input. With `--tail` rare labels are favoured, and the scores are what the labels
-    are then ranked by.
+    order of the input: the label set that the model commits to, or the best labels as `-k` and
+    `--threshold` say. With `--tail` rare labels are favoured, and the scores are what the labels
+    are then ranked by. With `--on-error skip` the line of a bad row is {"error": "reason"}.
 
     Example:
 
     ```text
-    longtail predict tagger new.jsonl -k 3
-    longtail predict tagger new.jsonl --tail 0.5
-    echo "sparse matrix product" | longtail predict tagger -
+    longtail predict tagger new.jsonl
+    longtail predict tagger new.jsonl -k 3 --tail 0.5
+    echo "sparse matrix product" | longtail predict tagger - --threshold -0.3
     ```
     """
+    from longtail.cli._answers import Wanted
     from longtail.cli._models import Model
-    from longtail.cli._output import write_json
+    from longtail.cli._output import output, write_json
     from longtail.cli._points import points_to_predict
-    from longtail.errors import ParameterError
+    from longtail.errors import DataError, ParameterError, SkippedRows
     from longtail.labels import check_tail, propensity_constants
     from longtail.runtime.run import progress_bar
 
@@ -86,11 +96,13 @@ def predict(
         propensity_constants(constants)
     if check_tail(tail) > 0 and proba:
         raise ParameterError("--tail ranks by more than probabilities; leave it or --proba out.")
+    if tail > 0 and k is None and threshold is None:
+        raise ParameterError("--tail ranks labels; say how many are wanted with -k.")
     if constants is not None and tail == 0:
         raise ParameterError("--propensity-constants are for --tail; give it a weight above 0.")
     if threshold is not None and math.isnan(threshold):
         raise ParameterError("--threshold must be a number, not nan.")
-    if to is not None and to.exists() and data.exists() and to.samefile(data):
+    if to is not None and to.is_file() and data.exists() and to.samefile(data):
         raise ParameterError(f"--to would write over the points in {data}; name another file.")
     loaded = Model.load(model, jobs=jobs)
     if proba and not loaded.has_probabilities:
@@ -103,48 +115,40 @@ def predict(
             f"With --proba a threshold is at least 0 and below 1, not {threshold:g}; give another, "
             "or leave out --proba."
         )
-    reading = Reading(format, part, text_column, read=read)
-    with _output(to) as stream, progress_bar(False if quiet or to is None else None) as bar:
+    wanted = Wanted(k, threshold, proba, tail, loaded.propensities(constants))
+    skipped = SkippedRows()
+    shows_progress = not quiet and to not in (None, Path("-"))
+    with output(to) as stream, progress_bar(None if shows_progress else False) as bar:
         done = 0
         for chunk in points_to_predict(loaded, data, reading):
-            if proba:
-                options = {} if threshold is None else {"threshold": threshold}
-                scores = loaded.estimator.predict_proba(chunk, **options)  # type: ignore[union-attr]
-            else:
-                scores = loaded.topk(chunk, k, tail=tail, constants=constants)
-            for record in _records(loaded, scores, k, threshold):
-                write_json(record, stream)
+            for answer in _answers(loaded, wanted, chunk):
+                if isinstance(answer, DataError):
+                    skipped.add(answer)
+                    answer = {"error": str(answer)}
+                write_json(answer, stream)
                 done += 1
             stream.flush()
             if bar is not None:
                 bar("predicting", done, None)  # type: ignore[arg-type] # nobody knows the end
+    skipped.warn()
 
 
-def _records(
-    model: Model, scores: Any, k: int, threshold: float | None
-) -> Iterator[dict[str, Any]]:
-    from longtail import ranked
+def _answers(model: Model, wanted: Wanted, chunk: Any) -> Iterator[dict[str, Any] | DataError]:
+    """What is written for each point of a chunk."""
+    from longtail.errors import DataError
 
-    columns, values = ranked(scores, min(k, len(model.classes)))
-    names = model.classes
-    for row, of_row in zip(columns, values, strict=True):
-        kept = row >= 0
-        if threshold is not None:
-            kept &= of_row >= threshold
-        yield {"labels": names[row[kept]].tolist(), "scores": of_row[kept].tolist()}
-
-
-@contextmanager
-def _output(to: Path | None) -> Iterator[IO[bytes]]:
-    if to is None:
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        return
-    from longtail import store
-
-    with store.atomic_file(to) as place, open(place, "wb") as file:
-        if to.suffix.lower() == ".gz":
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                yield packed  # type: ignore[misc]
+    bad: dict[int, DataError] = {}
+    points = chunk
+    if isinstance(chunk, list):  # of texts; a row that could not be read is its error
+        bad = {n: each for n, each in enumerate(chunk) if isinstance(each, DataError)}
+        points = [each for n, each in enumerate(chunk) if n not in bad]
+    n_points = len(bad) + (len(points) if isinstance(points, list) else points.shape[0])
+    answers: Iterator[Answer] = iter(())
+    if n_points > len(bad):
+        answers = wanted.answers(model.classifier, model.features(points))
+    for number in range(n_points):
+        if number in bad:
+            yield bad[number]
         else:
-            yield file
+            columns, scores = next(answers)
+            yield {"labels": model.classes[columns].tolist(), "scores": scores.tolist()}

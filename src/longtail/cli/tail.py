@@ -9,18 +9,13 @@ import typer
 
 from longtail.cli._options import (
     Constants,
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
     Ranks,
-    Read,
     Reading,
-    TextColumn,
     parse_ranks,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +24,7 @@ if TYPE_CHECKING:
     from longtail.decisions import Calibration, HeldOutScores
 
 
+@with_options
 def tail(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
     data: Annotated[
@@ -64,12 +60,8 @@ def tail(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    reading: Reading,
 ) -> None:
     """Show what favouring rare labels costs and brings, and choose how much.
 
@@ -80,7 +72,7 @@ def tail(
 
     ```text
     longtail tail tagger valid.jsonl --max-loss 0.005
-    longtail tail tagger valid.jsonl --calibrate --plot trade.png
+    longtail tail tagger valid.jsonl --calibrate --plot trade-off.png
     ```
     """
     from longtail.cli._models import Model
@@ -94,7 +86,6 @@ def tail(
     if plot is not None:
         check_plot_target(plot)
     loaded = Model.load(model, jobs=jobs)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     held = _scores(loaded, reading.load(data, usual_part="test"), depth)
     choice = choose_tail(
         held, max_loss=max_loss, weight=weight, at=at, k=ranks, propensity_constants=pair,

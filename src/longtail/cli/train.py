@@ -8,50 +8,47 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longtail.cli._feature_options import (
-    Analyzer,
-    Idf,
-    MaxDf,
-    MaxFeatures,
-    MinDf,
-    NgramRange,
-    RowNorm,
-    StopWords,
-    ValueDamping,
-)
+from longtail.cli._feature_options import FeatureOptions
 from longtail.cli._options import (
-    Format,
     Jobs,
     Json,
-    LabelsColumn,
-    LabelSeparator,
-    Part,
     Quiet,
     RandomState,
     Ranks,
-    Read,
     Reading,
     TestSize,
-    TextColumn,
     parse_ranks,
     share_or_count,
+    with_options,
 )
 
 if TYPE_CHECKING:
-    from longtail.cli._measured import Measured
+    from collections.abc import Sequence
+
+    from longtail.base import ExtremeClassifier
     from longtail.cli._partial import Partial
     from longtail.data import Dataset
-    from longtail.tagger import Tagger
+    from longtail.features.made import FeaturesByKind, MadeFeatures
+    from longtail.metrics import ModelEvaluation
+    from longtail.runtime.estimates import Estimate
 
 
+@with_options
 def train(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, or a folder.")],
     to: Annotated[
         Path, typer.Option(help="The model folder to write.", metavar="MODEL", show_default=False)
     ],
     method: Annotated[
-        str, typer.Option("--method", "-m", help="See `longtail methods`.", metavar="NAME")
-    ] = "dismec",
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="See `longtail methods`; by default what `longtail inspect` recommends.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,21 +71,9 @@ def train(
     jobs: Jobs = -1,
     as_json: Json = False,
     quiet: Quiet = False,
-    analyzer: Analyzer = None,
-    ngram_range: NgramRange = None,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_features: MaxFeatures = None,
-    stop_words: StopWords = None,
-    norm: RowNorm = None,
-    damping: ValueDamping = None,
-    idf: Idf = None,
-    format: Format = None,
-    part: Part = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    label_separator: LabelSeparator = None,
-    read: Read = None,
+    *,
+    options: FeatureOptions,
+    reading: Reading,
 ) -> None:
     """Train a model and save it.
 
@@ -106,35 +91,29 @@ def train(
     ```
     """
     from longtail import store
-    from longtail.cli._features import FeatureOptions
-    from longtail.cli._measured import measure
-    from longtail.cli._models import Model, refuse_unlabelled
+    from longtail.cli._models import CHUNK, refuse_unlabelled
     from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
-    from longtail.methods.registry import find_method, parse_settings
+    from longtail.errors import ParameterError
+    from longtail.features.made import FeaturesByKind
+    from longtail.metrics import evaluate_model
+    from longtail.parameters import check_jobs
     from longtail.tagger import Tagger
 
     started = time.monotonic()
     ranks = parse_ranks(k)
-    chosen = find_method(method)
-    parameters = parse_settings(chosen, settings or ())
-    if "n_jobs" in chosen.parameters:
-        parameters.setdefault("n_jobs", jobs)
-    classifier = chosen.estimator(**parameters)
-    if force and "memory_limit" in chosen.parameters and "memory_limit" not in parameters:
-        classifier.set_params(memory_limit=float("inf"))
-    classifier.check_parameters()
-    options = FeatureOptions(
-        analyzer, ngram_range, min_df, max_df, max_features, stop_words, norm, damping, idf
-    )
+    if method is None and settings:
+        raise ParameterError("--set is for the parameters of a method; name it with --method.")
+    check_jobs(jobs)
+    classifier = None if method is None else _classifier(method, settings or (), jobs, force)
     options.settings()
     size = None if test_size is None else share_or_count(test_size)
     store.check_target(to)
     notes = {
         "data": data.name or str(data),
-        "part": part,
-        "method": method,
-        "settings": {name: value for name, value in parameters.items() if name != "n_jobs"},
+        "part": reading.part,
+        "method": method or "recommended",
+        "settings": _given(classifier, settings or ()),
         "features": options.given(),
         "test_size": test_size,
         "random_state": random_state,
@@ -142,7 +121,6 @@ def train(
     partial = Partial(to, notes)
     if partial.check():
         remark(f"Going on from {partial.folder}.", quiet=quiet)
-    reading = Reading(format, part, text_column, labels_column, label_separator, read)
     reading.check_format()
     remark(f"Reading {data}", quiet=quiet)
     points = reading.load(data, usual_part="train")
@@ -150,50 +128,89 @@ def train(
     if size is not None:
         points, held_out = points.split(test_size=size, random_state=random_state)
         refuse_unlabelled(held_out)
+    texts = points.texts is not None
+    features = FeaturesByKind(
+        points.texts if texts else points.X, lambda kind: options.transformer(points, kind)
+    )
+    classifier = classifier or _recommended(features, points, jobs, force)
     remark(
-        f"Training {chosen.name} on {len(points):,} points with {points.n_labels:,} labels",
+        f"Training {classifier.method} on {len(points):,} points with {points.n_labels:,} labels",
         quiet=quiet,
     )
-    tagger = Tagger(
-        features=options.transformer(points, classifier.feature_kind), classifier=classifier
-    )
-    _check_memory(tagger, points, force=force, quiet=quiet)
+    made = features(classifier.feature_kind)
+    _check_memory(made.estimate(classifier, points.Y), force=force, quiet=quiet)
     with partial.kept():
-        tagger = _fitted(tagger, points, partial, quiet)
-        measured = None
+        _fit(classifier, made, points, partial, quiet)
+        names = None if texts else points.feature_names
+        tagger = Tagger.from_fitted(
+            made.transformer, classifier, takes_text=texts, feature_names=names
+        )
+        found = None
         if held_out is not None:
-            measured = measure(Model(tagger), held_out, k=ranks, progress=False if quiet else None)
-        store.write(to, tagger, meta=_meta(notes, measured))
+            found = evaluate_model(
+                tagger, held_out.texts if texts else held_out.X, held_out.Y, k=ranks,
+                batch_size=CHUNK, progress=False if quiet else None,
+            )  # fmt: skip
+        store.write(to, tagger, meta=_meta({**notes, "method": classifier.method}, found))
     partial.remove()
     if as_json:
         print_json(
             {
                 "model": str(to),
-                "method": chosen.name,
+                "method": classifier.method,
                 "points": len(points),
                 "labels": len(tagger.classes_),
                 "seconds": round(time.monotonic() - started, 3),
-                "test": None if measured is None else measured.to_dict(),
+                "test": None if found is None else found.to_dict(),
             }
         )
         return
-    if measured is not None:
-        from longtail.cli.evaluate import print_measured
+    if found is not None:
+        from longtail.cli.evaluate import print_evaluation
 
-        print_measured(measured, "Held out", console())
+        print_evaluation(found, "Held out", console())
     remark(f"The model is in {to} ({time.monotonic() - started:.1f} s).", quiet=quiet)
 
 
-def _check_memory(tagger: Tagger, points: Dataset, *, force: bool, quiet: bool) -> None:
+def _classifier(name: str, settings: Sequence[str], jobs: int, force: bool) -> ExtremeClassifier:
+    """The classifier of a method, with what `--set` says, checked."""
+    from longtail.methods.registry import find_method, parse_settings
+
+    method = find_method(name)
+    parameters = parse_settings(method, settings)
+    if "n_jobs" in method.parameters:
+        parameters.setdefault("n_jobs", jobs)
+    if force and "memory_limit" in method.parameters:
+        parameters.setdefault("memory_limit", float("inf"))
+    classifier = method.estimator(**parameters)
+    classifier.check_parameters()
+    return classifier
+
+
+def _given(classifier: ExtremeClassifier | None, settings: Sequence[str]) -> dict[str, Any]:
+    """The parameters that `--set` gave, as the classifier has them; not the threads."""
+    names = {setting.partition("=")[0].strip() for setting in settings} - {"n_jobs"}
+    return {} if classifier is None else {name: getattr(classifier, name) for name in names}
+
+
+def _recommended(
+    features: FeaturesByKind, points: Dataset, jobs: int, force: bool
+) -> ExtremeClassifier:
+    """The classifier that `longtail inspect` recommends for the points."""
+    from longtail.choosing import choose_method
+
+    text = points.texts is not None
+    choice = choose_method(features, points.Y, text=text, n_jobs=jobs, details=False)
+    return _classifier(choice.method, (), jobs, force)
+
+
+def _check_memory(need: Estimate, *, force: bool, quiet: bool) -> None:
     """Say what training will take, and refuse what cannot fit."""
     from longtail.cli._output import remark
     from longtail.errors import InputError
     from longtail.runtime.estimates import size_in_words
     from longtail.runtime.memory import available_memory
 
-    if force and quiet:
-        return
-    need = tagger.estimate(points.X if points.texts is None else points.texts, points.Y)
     remark(f"This will take {need}.", quiet=quiet)
     there = available_memory()
     if not force and there is not None and need.peak_bytes > there:
@@ -204,27 +221,26 @@ def _check_memory(tagger: Tagger, points: Dataset, *, force: bool, quiet: bool) 
         )
 
 
-def _fitted(tagger: Tagger, points: Dataset, partial: Partial, quiet: bool) -> Tagger:
+def _fit(
+    classifier: ExtremeClassifier,
+    made: MadeFeatures,
+    points: Dataset,
+    partial: Partial,
+    quiet: bool,
+) -> None:
     from longtail.errors import CheckpointError
 
-    by_name = points.label_names is not None
     partial.begin()
+    progress = False if quiet else None
     try:
-        return tagger.fit(
-            points.X if points.texts is None else points.texts,
-            points.label_sets() if by_name else points.Y,
-            label_names=points.classes.tolist() if by_name else None,
-            feature_names=None if points.texts is not None else points.feature_names,
-            checkpoint=partial.checkpoint,
-            progress=False if quiet else None,
-        )
+        classifier.fit(made.X, points.encoded, checkpoint=partial.checkpoint, progress=progress)
     except CheckpointError:
         raise partial.belongs_to_other_work() from None
 
 
-def _meta(notes: dict[str, Any], measured: Measured | None) -> dict[str, Any]:
+def _meta(notes: dict[str, Any], found: ModelEvaluation | None) -> dict[str, Any]:
     """What the model remembers of its making."""
     meta = {name: value for name, value in notes.items() if value not in (None, {})}
-    if measured is not None:
-        meta["held_out"] = {"points": measured.points, **measured.evaluation.to_dict()}
+    if found is not None:
+        meta["held_out"] = {"points": found.points, **found.evaluation.to_dict()}
     return meta

@@ -3,9 +3,9 @@
 from longtail.data.api_docs import load_api_docs
 from longtail.data.dataset import Dataset, concatenate
 from longtail.data.generate import make_longtail
-from longtail.data.loading import load, save
 from longtail.data.mixture_data import MIXTURE_COLUMNS, MixtureData, make_mixture
 from longtail.data.mulan import read_mulan, write_mulan
+from longtail.data.reading import read_dataset, save
 from longtail.data.recognise import recognise
 from longtail.data.split import train_test_split
 from longtail.data.svmlight import read_svmlight, write_svmlight
@@ -30,11 +30,11 @@ __all__ = [
     "Dataset",
     "MixtureData",
     "concatenate",
-    "load",
     "load_api_docs",
     "make_longtail",
     "make_mixture",
     "read_csv",
+    "read_dataset",
     "read_filter_pairs",
     "read_jsonl",
     "read_mulan",

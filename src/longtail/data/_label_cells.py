@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,26 +18,31 @@ from longtail.data._names import LABEL_NAMES, check_distinct, read_names
 from longtail.data._source import shown, sibling
 from longtail.data._sparse_lines import warn_of_data
 from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, ParameterError, SkippedRows
 from longtail.labels import names_to_matrix
 
+OnError = Literal["raise", "skip"]
+"""What becomes of a bad row: it ends the reading, or it is left out with a warning."""
 _SEPARATORS = (";", "|", ",")
 _INT64 = np.iinfo(np.int64)
 
 
 @dataclass
 class TableOptions:
-    """Which columns hold what; checked on creation."""
+    """Which columns hold what, and what becomes of bad rows; checked on creation."""
 
     text_column: str | Sequence[str] = "text"
     labels_column: str | None = "labels"
     label_separator: str | None = None
+    on_error: OnError = "raise"
 
     def __post_init__(self) -> None:
         if not self.text_columns or not all(isinstance(name, str) for name in self.text_columns):
             raise ParameterError("text_column must be the name of a column, or several.")
         if self.labels_column is not None and not isinstance(self.labels_column, str):
             raise ParameterError("labels_column must be the name of a column, or None.")
+        if self.on_error not in get_args(OnError):
+            raise ParameterError(f"on_error must be 'raise' or 'skip', not {self.on_error!r}.")
 
     @property
     def text_columns(self) -> list[str]:
@@ -61,8 +66,27 @@ class TableRows:
     cells: list[Any] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
 
+    skipped: SkippedRows = field(default_factory=SkippedRows)
+
     def add(self, place: int, texts: Iterable[Any], cell: Any) -> None:
         """One point, whose columns of text are joined by newlines."""
+        try:
+            text = self.text_of(place, texts)
+        except DataError as error:
+            self.refuse(error)
+            return
+        self.texts.append(text)
+        self.cells.append(cell)
+        self.places.append(place)
+
+    def refuse(self, error: DataError) -> None:
+        """A bad row: raised, or remembered where bad rows are skipped."""
+        if self.options.on_error == "raise":
+            raise error
+        self.skipped.add(error)
+
+    def text_of(self, place: int, texts: Iterable[Any]) -> str:
+        """The text of one row, checked."""
         parts = list(texts)
         for name, part in zip(self.options.text_columns, parts, strict=True):
             if not isinstance(part, str):
@@ -73,40 +97,49 @@ class TableRows:
                 raise self.place(
                     self.path, place, f"{name!r} holds half of a surrogate pair; correct the text"
                 )
-        self.texts.append(parts[0] if len(parts) == 1 else "\n".join(parts))
-        self.cells.append(cell)
-        self.places.append(place)
+        return parts[0] if len(parts) == 1 else "\n".join(parts)
 
     def dataset(self, name: str) -> Dataset:
         """The data set; a `label_names.txt` beside the file sets the order of its labels."""
-        if not self.texts:
-            raise DataError("there are no rows; expected at least one", path=self.path)
         if self.options.labels_column is None:
             rows: list[list[Any]] = [[] for _ in self.cells]
-            matrix, names = names_to_matrix(rows)
-            return dataset_from_file(self.path, None, matrix, texts=self.texts, name=name)
-        rows = self._labels()
-        known = self._known_names(rows)
+        else:
+            rows = self._labels()
+        if not self.texts:
+            also = f" ({self.skipped.in_words()})" if self.skipped.count else ""
+            raise DataError(f"there are no rows; expected at least one{also}", path=self.path)
+        self.skipped.warn()
+        known = None if self.options.labels_column is None else self._known_names(rows)
         matrix, names = names_to_matrix(rows, classes=known)
+        named = None if self.options.labels_column is None else names
         return dataset_from_file(
-            self.path, None, matrix, label_names=names, texts=self.texts, name=name
+            self.path, None, matrix, label_names=named, texts=self.texts, name=name
         )
 
     def _labels(self) -> list[list[Any]]:
-        """The labels of every row, checked."""
+        """The labels of every row, checked; rows that are skipped go with their texts."""
         split = self._splitter()
         rows: list[list[Any]] = []
+        kept: list[int] = []
         kind: type | None = None
         repeated: list[int] = []
-        for place, cell in zip(self.places, self.cells, strict=True):
-            row = self._cell(place, cell, split)
-            for label in row:
-                if kind is None:
-                    kind = type(label)
-                self._check_label(place, label, kind)
+        for number, (place, cell) in enumerate(zip(self.places, self.cells, strict=True)):
+            try:
+                row = self._cell(place, cell, split)
+                found = kind or (type(row[0]) if row else None)
+                for label in row:
+                    self._check_label(place, label, found)
+            except DataError as error:
+                self.refuse(error)
+                continue
+            kind = found
             if len(set(row)) < len(row):
                 repeated.append(place)
             rows.append(row)
+            kept.append(number)
+        if len(kept) < len(self.texts):
+            self.texts = [self.texts[number] for number in kept]
+            self.places = [self.places[number] for number in kept]
         if repeated:
             more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
             warn_of_data(
@@ -130,7 +163,7 @@ class TableRows:
             "string of labels with a separator",
         )
 
-    def _check_label(self, place: int, label: Any, kind: type) -> None:
+    def _check_label(self, place: int, label: Any, kind: type | None) -> None:
         if type(label) is str:
             if not _is_clean(label):
                 raise self.place(
@@ -144,7 +177,7 @@ class TableRows:
             raise self.place(
                 self.path, place, "a label is a number beyond 64 bits; write it as a string"
             )
-        if type(label) is not kind:
+        if kind is not None and type(label) is not kind:
             raise self.place(
                 self.path,
                 place,

@@ -1,8 +1,7 @@
-"""Files written whole or not at all, packed where the name says so."""
+"""Data files written whole or not at all, and text as UTF-8."""
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,27 +9,20 @@ from typing import IO
 
 from longtail.data._source import PathLike
 from longtail.errors import DataError, InputError, ModelError
-from longtail.store import atomic_file
+from longtail.store import output_file
 
 
 @contextmanager
 def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
-    """A binary file that appears at `path` when the block ends well, and not at all otherwise.
-
-    A name that ends in `.gz` is packed, the same bytes every time.
-    """
+    """A binary file as `store.output_file` opens it, whose faults are those of a data file."""
     path = Path(path)
     if path.is_dir():
         raise DataError("this is a folder; give the name of a file in it", path=path)
     if not path.parent.is_dir():
         raise DataError(f"the file cannot be written: there is no folder {path.parent}", path=path)
     try:
-        with atomic_file(path) as place, open(place, "wb") as raw:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-                    yield packed  # type: ignore[misc]
-            else:
-                yield raw
+        with output_file(path) as file:
+            yield file
     except OSError as error:
         raise DataError(f"the file cannot be written: {error.strerror}", path=path) from None
     except ModelError as error:

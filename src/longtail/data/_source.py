@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,9 @@ MAX_LINE_BYTES = 8 * 2**20
 """Longest line that readers take unless told otherwise."""
 
 _BLOCK_BYTES = 2**20
-_GZIP_MAGIC = b"\x1f\x8b"
-_UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HONEST_UNPACKED_BYTES = 256 * 2**20
 _HONEST_RATIO = 200
 
@@ -79,7 +80,7 @@ class Source(AbstractContextManager["Source"]):
         try:
             raw = open(self.path, "rb")  # noqa: SIM115 - closed by close()
             self._file: io.BufferedIOBase = raw
-            if raw.peek(2)[:2] == _GZIP_MAGIC:
+            if raw.peek(2)[:2] == GZIP_MAGIC:
                 size = os.fstat(raw.fileno()).st_size
                 self._ratio_limit = max(_HONEST_UNPACKED_BYTES, _HONEST_RATIO * size)
                 self._raw = raw
@@ -161,10 +162,10 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
         self._done = False
         self._fill()
         start = self._buffer[: min(3, self._end)].tobytes()
-        if start[:2] in _UTF16_MARKS:
+        if start[:2] in UTF16_MARKS:
             self.close()
             raise DataError("the text is UTF-16; save it as UTF-8", path=self.path, line=1)
-        if start == _UTF8_MARK:
+        if start == UTF8_MARK:
             self._begin = 3
 
     @property
@@ -250,7 +251,13 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
                 self._end += 1
 
 
-def decoded(blocks: LineBlocks, number: int, line: bytes) -> str:
+class _Places(Protocol):
+    """What can say where an error is."""
+
+    def error(self, message: str, *, line: int | None = None) -> DataError: ...
+
+
+def decoded(blocks: _Places, number: int, line: bytes) -> str:
     """A line as text; bytes that are not UTF-8 get a sentence."""
     try:
         return line.decode("utf-8")

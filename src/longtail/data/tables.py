@@ -1,8 +1,8 @@
 """Tables with a column of texts and a column of labels: JSONL, CSV and Parquet.
 
 The data sets they give have texts and no X. Label columns are in the order of the sorted names, or
-of `label_names.txt` where that lies in the same folder. CSV is read by Python's own `csv`, which
-knows the line of every fault and needs no more memory than the rows; Parquet by polars.
+of `label_names.txt` where that lies in the same folder. `_records` reads JSONL and CSV, as it does
+for `longtail.data.streaming`; polars reads Parquet.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from longtail.data._label_cells import (
+    OnError,
     TableOptions,
     TableRows,
     at_line,
@@ -27,20 +25,12 @@ from longtail.data._label_cells import (
     missing_column,
 )
 from longtail.data._names import LABEL_NAMES, set_name, write_names_beside
+from longtail.data._records import TextFormat, check_delimiter, table_rows, usual_delimiter
 from longtail.data._sink import as_utf8, written_whole
-from longtail.data._source import (
-    MAX_LINE_BYTES,
-    LineBlocks,
-    PathLike,
-    checked_file,
-    decoded,
-    shown,
-    without_gz,
-)
+from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, checked_file, shown
 from longtail.data.dataset import Dataset
-from longtail.errors import DataError, InputError, ParameterError
+from longtail.errors import DataError, InputError
 
-_FIELD_LIMIT = threading.Lock()
 _PLAUSIBLE_ROWS = 10_000_000
 _PLAUSIBLE_ROWS_A_BYTE = 200
 
@@ -52,6 +42,7 @@ def read_jsonl(
     labels_column: str | None = "labels",
     label_separator: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
+    on_error: OnError = "raise",
 ) -> Dataset:
     """Read a JSON object a line, gzipped or not. Blank lines are skipped.
 
@@ -70,6 +61,8 @@ def read_jsonl(
         asked to say. Strings that are lists in JSON are read as such.
     max_line_bytes : int
         A longer line is refused.
+    on_error : {"raise", "skip"}
+        What becomes of a bad row. "skip": it is left out, and a warning names the first of them.
 
     Examples
     --------
@@ -80,22 +73,8 @@ def read_jsonl(
     ...     read_jsonl(file).label_sets()
     [('sea', 'sun')]
     """
-    options = TableOptions(text_column, labels_column, label_separator)
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
-        if blocks.is_empty:
-            raise blocks.error("the file is empty; expected a JSON object a line")
-        rows = TableRows(blocks.path, options, at_line)
-        for number, line in blocks.lines():
-            text = decoded(blocks, number, line)
-            if not text.strip():
-                continue
-            record = _json_object(blocks.path, number, text)
-            for name in options.columns:
-                if name not in record:
-                    raise missing_column(blocks.path, name, list(record), number)
-            cell = None if labels_column is None else record[labels_column]
-            rows.add(number, (record[name] for name in options.text_columns), cell)
-    return rows.dataset(set_name(rows.path))
+    options = TableOptions(text_column, labels_column, label_separator, on_error)
+    return _read_lines(path, "jsonl", options, max_line_bytes, "a JSON object a line")
 
 
 def read_csv(
@@ -106,6 +85,7 @@ def read_csv(
     label_separator: str | None = None,
     delimiter: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
+    on_error: OnError = "raise",
 ) -> Dataset:
     """Read a table with a header line and quoted fields where needed, gzipped or not.
 
@@ -119,6 +99,8 @@ def read_csv(
         What stands between fields: by default a tab if the name says `.tsv`, a comma otherwise.
     max_line_bytes : int
         A longer line or field is refused.
+    on_error : {"raise", "skip"}
+        As in `read_jsonl`.
 
     Examples
     --------
@@ -129,33 +111,31 @@ def read_csv(
     ...     read_csv(file).label_sets()
     [('sea', 'sun'), ()]
     """
-    options = TableOptions(text_column, labels_column, label_separator)
-    if delimiter is None:
-        delimiter = "\t" if without_gz(Path(path)).suffix.lower() == ".tsv" else ","
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ParameterError(f"delimiter must be a single character, not {delimiter!r}.")
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks, _field_limit(max_line_bytes):
+    options = TableOptions(text_column, labels_column, label_separator, on_error)
+    check_delimiter(delimiter)
+    wanted = "a header line with names of columns"
+    return _read_lines(path, "csv", options, max_line_bytes, wanted, delimiter)
+
+
+def _read_lines(
+    path: PathLike,
+    format: TextFormat,
+    options: TableOptions,
+    max_line_bytes: int,
+    wanted: str,
+    delimiter: str | None = None,
+) -> Dataset:
+    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
         if blocks.is_empty:
-            raise blocks.error("the file is empty; expected a header line with names of columns")
-        records = _csv_records(blocks, delimiter)
-        _, header = next(records, (1, []))
-        for name in options.columns:
-            if name not in header:
-                raise missing_column(blocks.path, name, header, 1)
-            if header.count(name) > 1:
-                raise blocks.error(f"the header names {name!r} twice; rename one", line=1)
-        text_places = [header.index(name) for name in options.text_columns]
-        labels_place = None if labels_column is None else header.index(labels_column)
+            raise blocks.error(f"the file is empty; expected {wanted}")
         rows = TableRows(blocks.path, options, at_line)
-        for number, record in records:
-            if len(record) != len(header):
-                raise blocks.error(
-                    f"expected {len(header)} fields as in the header, found {len(record)}; fields "
-                    f"that hold {delimiter!r} need quotes",
-                    line=number,
-                )
-            cell = None if labels_place is None else record[labels_place]
-            rows.add(number, (record[place] for place in text_places), cell)
+        for row in table_rows(
+            blocks, format, options, delimiter=delimiter, max_field_bytes=max_line_bytes
+        ):
+            if isinstance(row, DataError):
+                rows.refuse(row)
+            else:
+                rows.add(*row)
     return rows.dataset(set_name(rows.path))
 
 
@@ -165,6 +145,7 @@ def read_parquet(
     text_column: str | Sequence[str] = "text",
     labels_column: str | None = "labels",
     label_separator: str | None = None,
+    on_error: OnError = "raise",
 ) -> Dataset:
     """Read a Parquet file.
 
@@ -172,7 +153,7 @@ def read_parquet(
     ----------
     path : path-like
         The file.
-    text_column, labels_column, label_separator
+    text_column, labels_column, label_separator, on_error
         As in `read_jsonl`; the labels are a column of lists, strings or whole numbers.
 
     Examples
@@ -186,7 +167,7 @@ def read_parquet(
     """
     import polars as pl
 
-    options = TableOptions(text_column, labels_column, label_separator)
+    options = TableOptions(text_column, labels_column, label_separator, on_error)
     path = checked_file(path)
     if not path.stat().st_size:
         raise DataError("the file is empty; expected Parquet", path=path)
@@ -256,7 +237,7 @@ def write_csv(dataset: Dataset, path: PathLike) -> None:
     "at the beach","sea;sun"
     """
     texts = _texts(dataset)
-    delimiter = "\t" if without_gz(Path(path)).suffix.lower() == ".tsv" else ","
+    delimiter = usual_delimiter(Path(path))
     with written_whole(path) as file:
         _write_label_order(dataset, Path(path))
         buffer = io.StringIO()
@@ -311,64 +292,3 @@ def _write_label_order(dataset: Dataset, path: Path) -> None:
     names = dataset.classes.tolist()
     if len(np.unique(dataset.Y.indices)) < len(names) or names != sorted(names):
         write_names_beside(path, dataset.classes, LABEL_NAMES)
-
-
-def _json_object(path: Path, number: int, text: str) -> dict[str, Any]:
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise DataError("a key occurs twice in the object", path=path, line=number)
-        return found
-
-    try:
-        value = json.loads(text, object_pairs_hook=distinct)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"expected a JSON object, found {shown(text)} ({error.msg} at column {error.colno})",
-            path=path,
-            line=number,
-        ) from None
-    except DataError:
-        raise
-    except RecursionError:
-        raise DataError("the JSON is nested too deep", path=path, line=number) from None
-    except ValueError:
-        raise DataError(
-            "the JSON holds a number too long to read", path=path, line=number
-        ) from None
-    if not isinstance(value, dict):
-        raise DataError(
-            f'expected a JSON object such as {{"text": ..., "labels": [...]}}, found {shown(text)}',
-            path=path,
-            line=number,
-        )
-    return value
-
-
-def _csv_records(blocks: LineBlocks, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Records with the line that each starts in; blank lines are skipped."""
-    lines = (f"{decoded(blocks, n, line)}\n" for n, line in blocks.lines(keep_returns=True))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            raise blocks.error(
-                f"the quotes or fields from here on cannot be made out ({error})", line=start
-            ) from None
-        if record is None:
-            return
-        if record:
-            yield start, record
-
-
-@contextmanager
-def _field_limit(size: int) -> Iterator[None]:
-    """Let `csv` take fields up to `size`; its own limit is one setting for the whole process."""
-    with _FIELD_LIMIT:
-        before = csv.field_size_limit(size)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)

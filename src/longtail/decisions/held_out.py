@@ -1,6 +1,6 @@
 """Scores of points by models that never saw their labels.
 
-One pass over a few folds gives all that calibration, the curve of the trade and the choice of a
+One pass over a few folds gives all that calibration, the trade-off curve and the choice of a
 tail weight need; or, where there is a validation set, one pass of the fitted model over it.
 """
 

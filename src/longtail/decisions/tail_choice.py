@@ -1,4 +1,4 @@
-"""The tail weight for a wanted trade between all labels and the rare ones."""
+"""The tail weight for a wanted trade-off between all labels and the rare ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from longtail.decisions.calibration import Calibration
 from longtail.decisions.held_out import HeldOutScores
-from longtail.decisions.tail_weight import GRID, Trade
+from longtail.decisions.tail_weight import GRID, TailTradeOff
 from longtail.errors import ParameterError
 from longtail.labels import check_tail
 from longtail.labels.propensity import Constants
@@ -35,7 +35,7 @@ class TailChoice:
     row, before : dict
         The rows of the curve for the chosen weight and for 0.
     wanted : str
-        The trade, in words.
+        The trade-off, in words.
     points : int
         Held-out points that it was chosen on.
     """
@@ -77,7 +77,7 @@ def choose_tail(
     calibration: tuple[float, float] | None = None,
     propensity_constants: Constants | None = None,
 ) -> TailChoice:
-    """Pick the tail weight for a wanted trade, on held-out points.
+    """Pick the tail weight for a wanted trade-off, on held-out points.
 
     Give `max_loss` or `weight`; without either, `max_loss` is 0.01.
 
@@ -93,7 +93,7 @@ def choose_tail(
     weight : float, optional
         From 0 to 1: take the tail weight with the best weight·P@at + (1 - weight)·PSP@at.
     at : int
-        The rank at which the trade is struck.
+        The rank at which the trade-off is made.
     tails : iterable of float
         Weights to look at first; the choice is then refined between them, to three decimals.
     k, calibration, propensity_constants
@@ -105,9 +105,9 @@ def choose_tail(
 
     Notes
     -----
-    The trade is relative to tail 0 since the models of the folds have seen fewer points than the
-    model that the weight is for, so that all their figures are a little lower. The choice is
-    deterministic. Costs O(nnz(scores) log k) a tail weight looked at, some forty of them.
+    The trade-off is relative to tail 0 since the models of the folds have seen fewer points than
+    the model that the weight is for, so that all their figures are a little lower. The choice is
+    deterministic. Costs O(nnz(scores) log k) per tail weight looked at, about forty of them.
 
     Examples
     --------
@@ -123,63 +123,63 @@ def choose_tail(
     >>> top = model.predict_topk(data.X, 5, tail=choice.tail)
     """
     if max_loss is not None and weight is not None:
-        raise ParameterError("Give `max_loss` or `weight`, not both; each alone is a wanted trade.")
+        raise ParameterError("Give `max_loss` or `weight`, not both; each alone is a trade-off.")
     if max_loss is None and weight is None:
         max_loss = 0.01
     for name, value in (("max_loss", max_loss), ("weight", weight)):
         if value is not None and not (is_number(value) and 0 <= value <= 1):
             raise ParameterError(f"{name} must be a number from 0 to 1, not {value!r}.")
-    trade = Trade(held, sorted({*k, at}), calibration, propensity_constants)
+    trade_off = TailTradeOff(held, sorted({*k, at}), calibration, propensity_constants)
     grid = sorted({0.0, *(check_tail(tail) for tail in tails)})
-    trade.table(grid)
+    trade_off.table(grid)
     if weight is None:
         assert max_loss is not None
-        tail = _within_loss(trade, grid, at, max_loss)
+        tail = _within_loss(trade_off, grid, at, max_loss)
         wanted = f"the best PSP@{at} with P@{at} at most {max_loss:g} lower"
     else:
-        tail = _best_mixture(trade, grid, at, weight)
+        tail = _best_mixture(trade_off, grid, at, weight)
         wanted = f"the best {weight:g}·P@{at} + {1 - weight:g}·PSP@{at}"
     return TailChoice(
         tail=tail,
-        calibration=trade.calibration,
-        curve=trade.table([*grid, tail]),
-        row=trade.at(tail),
-        before=trade.at(0.0),
+        calibration=trade_off.calibration,
+        curve=trade_off.table([*grid, tail]),
+        row=trade_off.at(tail),
+        before=trade_off.at(0.0),
         wanted=wanted,
         points=len(held),
     )
 
 
-def _within_loss(trade: Trade, grid: list[float], at: int, max_loss: float) -> float:
+def _within_loss(trade_off: TailTradeOff, grid: list[float], at: int, max_loss: float) -> float:
     """The best PSP among the weights up to the first whose loss is too large."""
-    enough = trade.at(0.0)[f"P@{at}"] - max_loss - 1e-12
+    enough = trade_off.at(0.0)[f"P@{at}"] - max_loss - 1e-12
     fine = [0.0]
     for tail in grid[1:]:
-        if trade.at(tail)[f"P@{at}"] < enough:
-            fine.append(_last_above(trade, at, enough, fine[-1], tail))
+        if trade_off.at(tail)[f"P@{at}"] < enough:
+            fine.append(_last_above(trade_off, at, enough, fine[-1], tail))
             break
         fine.append(tail)
-    return max(fine, key=lambda tail: (trade.at(tail)[f"PSP@{at}"], -tail))
+    return max(fine, key=lambda tail: (trade_off.at(tail)[f"PSP@{at}"], -tail))
 
 
-def _last_above(trade: Trade, at: int, enough: float, good: float, bad: float) -> float:
+def _last_above(trade_off: TailTradeOff, at: int, enough: float, good: float, bad: float) -> float:
     """A weight between two, such that the next one, a last decimal further, costs too much."""
     unit = 10**_DIGITS
     low, high = int(np.floor(good * unit)), int(np.ceil(bad * unit))
     while high - low > 1:
         middle = (low + high) // 2
-        if trade.at(middle / unit)[f"P@{at}"] >= enough:
+        if trade_off.at(middle / unit)[f"P@{at}"] >= enough:
             low = middle
         else:
             high = middle
     return max(good, low / unit)
 
 
-def _best_mixture(trade: Trade, grid: list[float], at: int, weight: float) -> float:
+def _best_mixture(trade_off: TailTradeOff, grid: list[float], at: int, weight: float) -> float:
     """The best weighted mean, on the grid and then on a finer one around its best weight."""
 
     def worth(tail: float) -> tuple[float, float]:
-        row = trade.at(tail)
+        row = trade_off.at(tail)
         return weight * row[f"P@{at}"] + (1 - weight) * row[f"PSP@{at}"], -tail
 
     best = max(grid, key=worth)

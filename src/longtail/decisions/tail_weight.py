@@ -67,10 +67,10 @@ def tail_curve(
     >>> tail_curve(held, tails=[0, 0.5], k=[1, 3]).columns
     ['tail', 'P@1', 'P@3', 'PSP@1', 'PSP@3']
     """
-    return Trade(held, k, calibration, propensity_constants).table(tails)
+    return TailTradeOff(held, k, calibration, propensity_constants).table(tails)
 
 
-class Trade:
+class TailTradeOff:
     """P@k and PSP@k of held-out points at any tail weight; parameters as in `tail_curve`."""
 
     def __init__(

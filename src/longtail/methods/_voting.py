@@ -18,7 +18,7 @@ from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
 from longtail.parameters import is_count, is_number
 from longtail.runtime.executor import in_blocks
-from longtail.search.vote_choice import THRESHOLD, choose_voting
+from longtail.search.vote_settings import THRESHOLD, choose_voting
 from longtail.search.votes import (
     BLOCK_ROWS,
     Neighbours,

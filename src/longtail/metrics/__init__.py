@@ -2,6 +2,7 @@
 
 from longtail.metrics.evaluate import Evaluation, evaluate
 from longtail.metrics.frequency import FREQUENCY_BINS, by_frequency
+from longtail.metrics.model_evaluation import ModelEvaluation, evaluate_model
 from longtail.metrics.multiclass import accuracy, covered_classes, maf1
 from longtail.metrics.ranking import (
     coverage_at_k,
@@ -17,12 +18,14 @@ from longtail.metrics.sets import f1, hamming_loss, jaccard, subset_accuracy
 __all__ = [
     "FREQUENCY_BINS",
     "Evaluation",
+    "ModelEvaluation",
     "Scorer",
     "accuracy",
     "by_frequency",
     "coverage_at_k",
     "covered_classes",
     "evaluate",
+    "evaluate_model",
     "f1",
     "hamming_loss",
     "jaccard",

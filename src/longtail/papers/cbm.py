@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data import MIXTURE_COLUMNS, Dataset, make_mixture
-from longtail.papers.paper import Noted, Paper, PublishedTable, Trial, read_table
+from longtail.papers.paper import FigureNote, Paper, PublishedTable, Trial, read_table
 
 _METHODS = {
     "CBM+LR": "cbm",
@@ -159,14 +159,14 @@ PAPER = Paper(
             about="Variance of the prior and numbers of components as the paper tuned them.",
         ),
     ),
-    noted=(
-        Noted(
+    notes=(
+        FigureNote(
             "the paper states neither the number of labels nor the scale of weights and noise of "
             "its artificial data; ours are chosen so that the best possible comes near the paper's "
             "100, 76.4, 65.2 and 48.1 on average over many seeds",
             table="1",
         ),
-        Noted(
+        FigureNote(
             "from the package MEKA, with a penalty that is not stated; unless told otherwise MEKA "
             "cuts probabilities where test points get as many labels as training points have, ours "
             "are cut at one half; cut like MEKA's, ours on RCV1 has 4.1 / 32.7 / 3.1, 16.9 / 45.5 "
@@ -175,7 +175,7 @@ PAPER = Paper(
             table="2",
             method="CDN",
         ),
-        Noted(
+        FigureNote(
             "all of ours are higher; at so weak a penalty (variance 1e6) the figures depend on "
             "where the optimiser stops: with L-BFGS a power-set has 48.2, 53.3 and 50.5 after 10, "
             "15 and 20 steps and 57.7 at the optimum, binary relevance 31.8, 43.9 and 47.0; ours "
@@ -183,33 +183,33 @@ PAPER = Paper(
             table="2",
             dataset="RCV1",
         ),
-        Noted(
+        FigureNote(
             "with L-BFGS it has 8.4, 28.8, 40.2 and 49.9 after 20, 60, 100 and 200 steps and 53.5 "
             "at the optimum; the paper does not say where it stopped",
             table="2",
             dataset="RCV1",
             method="pairCRF",
         ),
-        Noted(
+        FigureNote(
             "the paper does not state how many trees it boosts; on RCV1 boosted BinRel has 10.3, "
             "23.5, 30.4 and 35.8 with 10, 20, 30 and 50 trees a label, ours has 200",
             table="2",
             method="BinRel+GB",
         ),
-        Noted(
+        FigureNote(
             "with L-BFGS it has 6.6, 6.7 and 7.8 after 10, 20 and 40 steps and 13.6 at the optimum",
             table="2",
             dataset="Mediamill",
             method="PowSet+LR",
         ),
-        Noted(
+        FigureNote(
             "with 3, 10 and 20 trees a set it has 7.8 / 33.3 / 4.1, 10.3 / 35.6 / 3.8 and 11.7 / "
             "37.6 / 3.7; ours has 20, not the 100 of the default",
             table="2",
             dataset="Mediamill",
             method="PowSet+GB",
         ),
-        Noted(
+        FigureNote(
             "the supplement tunes K = 20 for a training set of 14 distinct label sets",
             table="2",
             dataset="Scene",

@@ -19,12 +19,12 @@ _ROUNDING = 0.15
 
 
 @dataclass(frozen=True)
-class Slip:
+class Contradiction:
     """Metrics of one method on one data set that contradict each other.
 
     Examples
     --------
-    >>> print(Slip("Bibtex", "Parabel", ("PSP@1", "PSnDCG@1"), "must be equal"))
+    >>> print(Contradiction("Bibtex", "Parabel", ("PSP@1", "PSnDCG@1"), "must be equal"))
     Bibtex, Parabel: PSP@1, PSnDCG@1 must be equal
     """
 
@@ -37,14 +37,14 @@ class Slip:
         return f"{self.dataset}, {self.method}: {', '.join(self.metrics)} {self.about}"
 
 
-def slips(paper: Paper) -> list[Slip]:
+def find_contradictions(paper: Paper) -> list[Contradiction]:
     """All contradictions among the ranking metrics of a paper's tables.
 
     Examples
     --------
     >>> from longtail.papers import find_paper
-    >>> [slip.metrics for slip in slips(find_paper("proxml"))
-    ...  if (slip.dataset, slip.method) == ("EURLex-4K", "CCD-L1")]
+    >>> [found.metrics for found in find_contradictions(find_paper("proxml"))
+    ...  if (found.dataset, found.method) == ("EURLex-4K", "CCD-L1")]
     [('PSP@3', 'PSnDCG@3', 'PSP@5', 'PSnDCG@5')]
     """
     rows: dict[tuple[str, str], dict[str, float]] = {}
@@ -53,7 +53,7 @@ def slips(paper: Paper) -> list[Slip]:
             for method, values in methods.items():
                 rows.setdefault((dataset, method), {}).update(values)
     return [
-        Slip(dataset, method, metrics, about)
+        Contradiction(dataset, method, metrics, about)
         for (dataset, method), values in rows.items()
         for metrics, about in (*_unequal_at_one(values), *_too_low(values), *_copied(values))
     ]

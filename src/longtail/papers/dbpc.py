@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from longtail.data import Dataset, load
-from longtail.papers.paper import Noted, Paper, PublishedTable, Trial, read_table
+from longtail.data import Dataset, read_dataset
+from longtail.papers.paper import FigureNote, Paper, PublishedTable, Trial, read_table
 
 _VARIANTS = (
     "DBPC threshold chosen",
@@ -71,7 +71,7 @@ def fold_of(n: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _folded(place: Path, seed: int) -> tuple[Dataset, Dataset, dict[str, float]]:
     """All points of both parts, one fold of them for testing."""
-    parts = [load(place, part=part) for part in ("train", "test")]
+    parts = [read_dataset(place, part=part) for part in ("train", "test")]
     X = sp.csr_array(sp.vstack([part.X for part in parts], format="csr"))
     Y = sp.csr_array(sp.vstack([part.Y for part in parts], format="csr"))
     in_test = fold_of(X.shape[0]) == seed
@@ -164,20 +164,20 @@ PAPER = Paper(
     ),
     also=tuple(_METRICS.values()),
     variants=_VARIANTS,
-    noted=(
-        Noted(
+    notes=(
+        FigureNote(
             "the paper's EUR-Lex has 1.29 labels a point and is another data set; there it has "
             "Example-, micro- and macro-F1 of DBPC .3516 / .4269 / .1145, kNN .3138 / .3757 / "
             ".0935, ML-kNN .2701 / .3168 / .0591",
             dataset="EURLex-4K",
         ),
-        Noted(
+        FigureNote(
             "with a tenth as many prototypes as points, the best of them for each test point "
             "(known only afterwards) has a macro-F1 of 0.164, below kNN's",
             dataset="EURLex-4K",
             method="DBPC",
         ),
-        Noted(
+        FigureNote(
             "871 test points of the given split equal a training point in their features, which "
             "nearest neighbours gain by",
             dataset="Delicious",

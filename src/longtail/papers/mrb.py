@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from longtail.data import Dataset, read_jsonl
 from longtail.errors import DataError
-from longtail.papers.paper import Noted, Paper, PublishedTable, Trial, read_table
+from longtail.papers.paper import FigureNote, Paper, PublishedTable, Trial, read_table
 
 _METHODS = {"mRb": "mrb", "OVA": "ova", "LogT": "logtree", "OVO": "ovo", "M-SVM": "msvm"}
 _METRICS = {"A": "accuracy", "F": "maf1", "N": "covered_classes"}
@@ -166,22 +166,22 @@ PAPER = Paper(
     ),
     trials=tuple(map(_trial, _SIZES)),
     also=tuple(_METRICS.values()),
-    noted=(
+    notes=(
         *(
-            Noted(_figures(dataset), dataset=f"WordNet-{_LARGEST}")
+            FigureNote(_figures(dataset), dataset=f"WordNet-{_LARGEST}")
             for dataset in ("DMOZ-7500", "Wikipedia-7500")
         ),
-        Noted(
+        FigureNote(
             "C = 1, liblinear's default, as for OVO and M-SVM, while mRb's C is chosen; at C = 10 "
             "and 3,000 classes OVA's MaF1 is no longer below mRb's, its coverage still is",
             method="OVA",
         ),
-        Noted(
+        FigureNote(
             "without a bias, as liblinear does it by default; with one, documents that share no "
             "word with either class of a duel go to the larger, and accuracy is below 0.6",
             method="OVO",
         ),
-        Noted(
+        FigureNote(
             "the paper's M-SVM and OVO could not be trained beyond 3,000 and 500 classes",
             dataset=f"WordNet-{_LARGEST}",
         ),

@@ -40,7 +40,7 @@ class PublishedTable:
 
 
 @dataclass(frozen=True)
-class Noted:
+class FigureNote:
     """Something to know about figures of a paper that the figures themselves do not show.
 
     Attributes
@@ -154,7 +154,7 @@ class Paper:
         Methods beside those of the tables, run on every data set: its own with parts left out.
     with_tail : tuple of str
         Methods that are also shown with a tail weight, chosen on training data.
-    noted : tuple of Noted
+    notes : tuple of FigureNote
         What is odd about the figures.
     counts_parameters : bool
         Whether the paper speaks of how many parameters its models have.
@@ -169,7 +169,7 @@ class Paper:
     also: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     with_tail: tuple[str, ...] = ()
-    noted: tuple[Noted, ...] = ()
+    notes: tuple[FigureNote, ...] = ()
     counts_parameters: bool = False
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from longtail.papers.paper import (
     ChosenParameter,
-    Noted,
+    FigureNote,
     Paper,
     PublishedTable,
     Trial,
@@ -163,27 +163,27 @@ PAPER = Paper(
             about="The raw values are dense and positive; the penalty hardly matters.",
         ),
     ),
-    noted=(
-        Noted(
+    notes=(
+        FigureNote(
             "the caption of Figure 4 gives a PSP@1 of 44.3 where the table has 45.2",
             table="4",
             dataset="EURLex-4K",
             method="ProXML",
         ),
-        Noted(
+        FigureNote(
             "the benchmark page of the data sets lists P@1 64.6 where the table has 64.4",
             table="5",
             dataset="Bibtex",
             method="ProXML",
         ),
-        Noted(
+        FigureNote(
             "the benchmark page of the data sets lists P 82.40 / 68.50 / 57.70, the method's own "
             "repository 82.51 / 69.48 / 57.94",
             table="5",
             dataset="EURLex-4K",
             method="DiSMEC",
         ),
-        Noted(
+        FigureNote(
             "the benchmark page of the data sets lists PSP 50.88 / 52.42 / 57.36",
             table="4",
             dataset="Bibtex",

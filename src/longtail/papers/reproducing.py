@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longtail.base import ExtremeClassifier
-from longtail.choosing import Problem, Result, Trained, measured, prepare, saved_size, train_method
+from longtail.choosing import (
+    Problem,
+    Result,
+    Trained,
+    prepare,
+    result_on_test,
+    saved_size,
+    train_method,
+)
 from longtail.data import Dataset
 from longtail.decisions import TailChoice, calibrate, choose_tail
 from longtail.errors import one_sentence
@@ -17,7 +25,7 @@ from longtail.methods.registry import methods as known_methods
 from longtail.papers.paper import Paper, Trial
 from longtail.papers.registry import find_paper
 from longtail.papers.rows import RANKS, Reproduced, left_out, reproduced
-from longtail.papers.trial_data import OpenTrial, open_trial
+from longtail.papers.trial_data import PreparedTrial, prepare_trial
 from longtail.runtime.run import Progress
 
 SEED = 0
@@ -87,7 +95,7 @@ def choose(
         for value in trial.choice.values:
             given = {**trial.parameters.get(trial.choice.method, {}), trial.choice.parameter: value}
             trained = train_method(problem, _made(classifier, given, n_jobs), progress=progress)
-            found = measured(problem, trained, k=RANKS)
+            found = result_on_test(problem, trained, k=RANKS)
             assert found.evaluation is not None
             score = found.evaluation[trial.choice.metric]
             yield Candidate(scaling, value, score, trained.seconds)
@@ -109,7 +117,7 @@ def with_choice(trial: Trial, candidates: Sequence[Candidate]) -> Trial:
 
 
 def run_method(
-    opened: OpenTrial,
+    prepared: PreparedTrial,
     method: str,
     *,
     slow: bool = False,
@@ -124,7 +132,7 @@ def run_method(
 
     Parameters
     ----------
-    opened : OpenTrial
+    prepared : PreparedTrial
     method : str
         As the paper calls it.
     slow : bool
@@ -135,7 +143,7 @@ def run_method(
     n_jobs, progress
         As everywhere.
     """
-    paper, trial = opened.paper, opened.trial
+    paper, trial = prepared.paper, prepared.trial
     name = paper.methods[method]
     if name not in known_methods():
         yield left_out(paper, trial, method, "not built yet")
@@ -146,27 +154,27 @@ def run_method(
     with_tail = method in paper.with_tail and tail != 0
     results: list[Result] = []
     models: list[Trained] = []
-    for seed, problem in zip(opened.seeds, opened.problems, strict=True):
+    for seed, problem in zip(prepared.seeds, prepared.problems, strict=True):
         try:
             classifier = _made(
                 known_methods()[name].estimator, trial.parameters.get(method, {}), n_jobs
             )
             trained = train_method(problem, classifier, progress=progress)
-            result = measured(problem, trained, name=method, k=RANKS)
+            result = result_on_test(problem, trained, name=method, k=RANKS)
             results.append(replace(result, bytes=saved_size(problem, trained.model)))
         except Exception as error:
-            yield left_out(paper, trial, method, _failed(opened, seed, error))
+            yield left_out(paper, trial, method, _failed(prepared, seed, error))
             return
         if with_tail:
             models.append(trained)
         del trained
-    yield reproduced(paper, trial, method, results, opened.seeds)
+    yield reproduced(paper, trial, method, results, prepared.seeds)
     if with_tail:
-        yield _with_tail(opened, method, results, models, tail, progress)
+        yield _with_tail(prepared, method, results, models, tail, progress)
 
 
 def _with_tail(
-    opened: OpenTrial,
+    prepared: PreparedTrial,
     method: str,
     plain: Sequence[Result],
     models: Sequence[Trained],
@@ -174,29 +182,29 @@ def _with_tail(
     progress: bool | Progress | None,
 ) -> Reproduced:
     """The row of the same models with a tail weight."""
-    paper, trial = opened.paper, opened.trial
+    paper, trial = prepared.paper, prepared.trial
     results: list[Result] = []
     variants: list[str] = []
     for seed, problem, trained, usual in zip(
-        opened.seeds, opened.problems, models, plain, strict=True
+        prepared.seeds, prepared.problems, models, plain, strict=True
     ):
         try:
             weight, variant = tail, f"tail weight {tail}"
             if weight is None:
                 weight = _chosen_tail(trial, problem, trained.model, progress).tail
                 variant = f"tail weight {weight:g}, chosen on training data"
-            result = measured(problem, trained, name=method, k=RANKS, tail=weight)
+            result = result_on_test(problem, trained, name=method, k=RANKS, tail=weight)
         except Exception as error:
-            return left_out(paper, trial, method, _failed(opened, seed, error))
+            return left_out(paper, trial, method, _failed(prepared, seed, error))
         results.append(replace(result, bytes=usual.bytes))
         variants.append(variant)
     same = len(set(variants)) == 1
     variant = variants[0] if same else "tail weights chosen on training data"
-    return reproduced(paper, trial, method, results, opened.seeds, variant=variant)
+    return reproduced(paper, trial, method, results, prepared.seeds, variant=variant)
 
 
-def _failed(opened: OpenTrial, seed: int, error: Exception) -> str:
-    where = f" with seed {seed}" if len(opened.seeds) > 1 else ""
+def _failed(prepared: PreparedTrial, seed: int, error: Exception) -> str:
+    where = f" with seed {seed}" if len(prepared.seeds) > 1 else ""
     return f"failed{where}: {one_sentence(error)}"
 
 
@@ -252,10 +260,10 @@ def reproduce(
         trials = [trial for name in only for trial in paper.trials_on(name)]
     wanted = None if methods is None else [paper.method(name) for name in methods]
     for trial in trials:
-        opened = open_trial(paper, trial, folder, n_seeds=n_seeds)
+        prepared = prepare_trial(paper, trial, folder, n_seeds=n_seeds)
         for method in paper.methods_on(trial) if wanted is None else wanted:
             yield from run_method(
-                opened, method, slow=slow, tail=tail, n_jobs=n_jobs, progress=progress
+                prepared, method, slow=slow, tail=tail, n_jobs=n_jobs, progress=progress
             )
 
 
@@ -264,7 +272,9 @@ def _chosen_tail(
 ) -> TailChoice:
     """The tail weight by cross-validation on the training part; the model is calibrated by it."""
     X = problem.features(model.feature_kind).X
-    held = calibrate(model, X, problem.targets, random_state=SEED, progress=progress)
+    train = problem.train
+    Y = train.Y if train.label_names is None else train.label_sets()
+    held = calibrate(model, X, Y, random_state=SEED, progress=progress)
     return choose_tail(held, max_loss=MAX_LOSS, propensity_constants=trial.folder)
 
 

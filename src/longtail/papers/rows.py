@@ -9,7 +9,7 @@ from typing import Any
 
 from longtail.choosing import Result, mean_result
 from longtail.metrics.evaluate import RANKING
-from longtail.papers.contradictions import slips
+from longtail.papers.contradictions import find_contradictions
 from longtail.papers.paper import Paper, Trial
 
 RANKS = (1, 3, 5)
@@ -27,7 +27,7 @@ class Cell:
         As `longtail.metrics.Evaluation` names it.
     paper, ours : float or None
         In the units of the table, mostly percent; ours is the mean over the seeds.
-    slip : str or None
+    contradiction : str or None
         What is wrong with the paper's figure, if it contradicts another.
     values : tuple of float
         Ours, one a seed.
@@ -45,7 +45,7 @@ class Cell:
     metric: str
     paper: float | None
     ours: float | None
-    slip: str | None = None
+    contradiction: str | None = None
     values: tuple[float, ...] = ()
     digits: int = 1
 
@@ -145,10 +145,10 @@ def left_out(paper: Paper, trial: Trial, method: str, why: str) -> Reproduced:
 def _cells(paper: Paper, trial: Trial, method: str, results: Sequence[Result]) -> Iterator[Cell]:
     """The paper's figures for a method on a data set, with ours."""
     odd = {
-        metric: slip.about
-        for slip in slips(paper)
-        if (slip.dataset, slip.method) == (trial.dataset, method)
-        for metric in slip.metrics
+        metric: found.about
+        for found in find_contradictions(paper)
+        if (found.dataset, found.method) == (trial.dataset, method)
+        for metric in found.metrics
     }
     for table in paper.tables:
         for metric, figure in table.values.get(trial.dataset, {}).get(method, {}).items():

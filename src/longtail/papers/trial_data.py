@@ -11,14 +11,14 @@ from statistics import fmean
 import scipy.sparse as sp
 
 from longtail.choosing import Problem, prepare
-from longtail.data import Dataset, load
+from longtail.data import Dataset, read_dataset
 from longtail.errors import DataError, ParameterError
+from longtail.features.made import usual_features
 from longtail.papers.paper import Paper, Trial
-from longtail.tagger import usual_features
 
 
 @dataclass(frozen=True, eq=False)
-class OpenTrial:
+class PreparedTrial:
     """A trial with its data.
 
     Attributes
@@ -84,9 +84,9 @@ def read_trial(
     return _read(trial, folder, trial.seeds[0] if seed is None else seed)[:2]
 
 
-def open_trial(
+def prepare_trial(
     paper: Paper, trial: Trial, folder: str | os.PathLike[str], *, n_seeds: int | None = None
-) -> OpenTrial:
+) -> PreparedTrial:
     """Read the data of a trial, for all its seeds or the first so many.
 
     Parameters
@@ -101,8 +101,8 @@ def open_trial(
     --------
     >>> from longtail.papers import find_paper
     >>> paper = find_paper("cbm")
-    >>> opened = open_trial(paper, paper.trial("sample"), ".", n_seeds=2)
-    >>> opened.seeds, [f"{best['subset_accuracy']:.2f}" for best in opened.bests]
+    >>> prepared = prepare_trial(paper, paper.trial("sample"), ".", n_seeds=2)
+    >>> prepared.seeds, [f"{best['subset_accuracy']:.2f}" for best in prepared.bests]
     ((0, 1), ['0.73', '0.62'])
     """
     if n_seeds is not None and n_seeds < 1:
@@ -117,7 +117,7 @@ def open_trial(
             prepare(train, test, features={"scaled": features}, propensity_constants=constants)
         )
         bests.append(best)
-    return OpenTrial(paper, trial, seeds, tuple(problems), tuple(bests))
+    return PreparedTrial(paper, trial, seeds, tuple(problems), tuple(bests))
 
 
 def _read(
@@ -126,7 +126,7 @@ def _read(
     place = place_of(trial, folder)
     if trial.make is not None:
         return trial.make(place, seed)
-    train, test = load(place, part="train"), load(place, part="test")
+    train, test = read_dataset(place, part="train"), read_dataset(place, part="test")
     return train, _moved(test, trial.shift_test_labels), {}
 
 

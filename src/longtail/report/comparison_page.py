@@ -41,7 +41,7 @@ def comparison_html(
 
     It has the facts of the data, all tables with the best figures marked, the methods without a
     result and why, accuracy against time, size and tail, head, torso and tail of the labels, and
-    the trade of P for PSP where the comparison has measured it (`compare(..., curves=True)`).
+    the trade-off of P for PSP where the comparison has measured it (`compare(..., curves=True)`).
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _accuracy(comparison: Comparison) -> list[str]:
 
 
 def _curves(comparison: Comparison) -> dict[str, Any] | None:
-    """The trade of P for PSP, for the methods that have one."""
+    """The trade-off of P for PSP, for the methods that have one."""
     curves = {
         result.name: result.tail_curve
         for result in comparison.finished

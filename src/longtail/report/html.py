@@ -132,10 +132,10 @@ def check_page_target(path: str | os.PathLike[str]) -> None:
 
 
 def save_page(page: str, path: str | os.PathLike[str]) -> None:
-    """Write a page to a file, whole or not at all."""
+    """Write a page as `store.output_file` writes."""
     check_page_target(path)
-    with store.atomic_file(path) as place:
-        place.write_text(page, encoding="utf-8")
+    with store.output_file(path) as file:
+        file.write(page.encode("utf-8"))
 
 
 def _environment() -> Environment:

@@ -202,10 +202,10 @@ def legend_below(
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure to a file, whole or not at all; the name says the format."""
+    """Write a figure as `store.output_file` writes; the name says the format."""
     check_plot_target(path)
-    with store.atomic_file(path) as place:
-        figure.savefig(place, format=Path(path).suffix.lower()[1:], dpi=150)
+    with store.output_file(path) as file:
+        figure.savefig(file, format=Path(path).suffix.lower()[1:], dpi=150)
 
 
 def figure_class() -> type[Figure]:

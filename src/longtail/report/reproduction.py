@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longtail.errors import printable
 
 if TYPE_CHECKING:
-    from longtail.papers import Candidate, Cell, Difference, Noted, Reproduced, Trial
+    from longtail.papers import Candidate, Cell, Difference, FigureNote, Reproduced, Trial
 
 _LEFT, _NARROW = 15, 7
 
@@ -62,7 +62,7 @@ def reproduced_text(reproduced: Reproduced, *, parameters: bool = False) -> str:
     for name, row in zip(names, grid.values(), strict=True):
         cells = (_three(row.get(k), ours, diff) for k in ranks)
         lines.append(f"{name:<{width}}" + "".join(cells))
-    lines += [f"* {about}" for about in _slips(reproduced.cells)]
+    lines += [f"* {about}" for about in _contradictions(reproduced.cells)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -180,12 +180,12 @@ def differences_text(found: Sequence[Difference]) -> str:
     return "\n".join(lines)
 
 
-def notes_text(notes: Iterable[Noted]) -> str:
+def notes_text(notes: Iterable[FigureNote]) -> str:
     """What else is odd about the figures, one line each."""
     return "\n".join(f"Note on {_where(note)}: {printable(note.about)}." for note in notes)
 
 
-def _where(note: Noted) -> str:
+def _where(note: FigureNote) -> str:
     parts = [f"Table {note.table}" if note.table else "", note.dataset, note.method]
     return ", ".join(filter(None, parts)) or "the figures"
 
@@ -210,7 +210,11 @@ def _title(reproduced: Reproduced, parameters: bool) -> str:
 def _three(cell: Cell | None, ours: int, diff: int) -> str:
     if cell is None:
         return " " * (6 + ours + diff)
-    paper = "–" if cell.paper is None else f"{cell.paper:.{cell.digits}f}{'*' if cell.slip else ''}"
+    paper = (
+        "–"
+        if cell.paper is None
+        else f"{cell.paper:.{cell.digits}f}{'*' if cell.contradiction else ''}"
+    )
     return f"{paper:>6}{_ours(cell):>{ours}}{_difference(cell):>{diff}}"
 
 
@@ -225,9 +229,9 @@ def _ours(cell: Cell) -> str:
     return mean if cell.deviation is None else f"{mean} ± {cell.deviation:.{cell.digits + 1}f}"
 
 
-def _slips(cells: Iterable[Cell]) -> list[str]:
+def _contradictions(cells: Iterable[Cell]) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for cell in cells:
-        if cell.slip:
-            by_reason.setdefault(cell.slip, []).append(cell.metric)
+        if cell.contradiction:
+            by_reason.setdefault(cell.contradiction, []).append(cell.metric)
     return [f"{', '.join(metrics)} of the paper {about}" for about, metrics in by_reason.items()]

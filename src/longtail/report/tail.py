@@ -1,4 +1,4 @@
-"""The trade that a tail weight offers, as a table and as curves of P@k against PSP@k."""
+"""The trade-off that a tail weight offers, as a table and as curves of P@k against PSP@k."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from longtail.search.hamming import nearest_codes
 from longtail.search.index import LinearIndex, index_for, linear_scores_above, linear_topk
-from longtail.search.vote_choice import (
+from longtail.search.vote_settings import (
     FOLDS,
     NUMBERS_OF_NEIGHBORS,
     THRESHOLD,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from longtail.store.description import Description, library_versions
     from longtail.store.estimator import StoredEstimator
     from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
+    from longtail.store.output import output_file
     from longtail.store.packing import pack
     from longtail.store.protocol import Storable, add_finder, find_class, register, state_of
     from longtail.store.tensors import read_arrays, write_arrays
@@ -27,6 +28,7 @@ __all__ = [
     "find_class",
     "is_model",
     "library_versions",
+    "output_file",
     "pack",
     "read",
     "read_arrays",
@@ -50,6 +52,7 @@ _HOMES = {
     "find_class": "protocol",
     "is_model": "folder",
     "library_versions": "description",
+    "output_file": "output",
     "pack": "packing",
     "read": "folder",
     "read_arrays": "tensors",

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import load as load_model
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import InputError, MissingExtraError, ModelError
 from longtail.methods.joint import LabelPowerset
 from longtail.solvers.boosted.trees import Forest
@@ -170,7 +170,7 @@ def test_altered_models_are_refused(fitted, tmp_path, change):
 def test_scene(data_folder):
     """Li et al. 2016, Table 2, and the supplement's: subset accuracy, Jaccard, Hamming loss."""
     published = np.array([70.5, 74.9, 8.6])
-    train, test = (load(data_folder / "scene", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "scene", part=part) for part in ("train", "test"))
     truth = sp.csr_array(test.Y).toarray() > 0
     found = []
     for seed in range(3):

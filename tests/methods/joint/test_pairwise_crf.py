@@ -13,7 +13,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, logsumexp, softmax
 
 from longtail import load as load_model
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
 from longtail.labels import distinct_sets
 from longtail.methods.joint import LabelPowerset, PairwiseCRF
@@ -293,6 +293,6 @@ class TestRefusals:
 @pytest.mark.published
 def test_scene(data_folder):
     """68.8 in Li et al. 2016, Table 2, with their C = 1."""
-    train, test = (load(data_folder / "scene", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "scene", part=part) for part in ("train", "test"))
     model = PairwiseCRF(C=1.0).fit(train.X, train.Y)
     assert 100 * model.score(test.X, test.Y) == pytest.approx(68.8, abs=1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.methods.joint import (
     ChainEnsemble,
     ClassifierChain,
@@ -18,7 +18,7 @@ SEEDS = range(3)
 
 @pytest.fixture(scope="module")
 def scene(data_folder):
-    parts = [load(data_folder / "scene", part=part) for part in ("train", "test")]
+    parts = [read_dataset(data_folder / "scene", part=part) for part in ("train", "test")]
     return [(part.X, part.Y) for part in parts]
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from longtail import report
-from longtail.data import load, make_longtail
+from longtail.data import make_longtail, read_dataset
 from longtail.errors import InputError, ParameterError
 from longtail.methods.linear import CCDL1, BinaryRelevance, Certificate, DiSMEC, ProXML, certify
 
@@ -227,7 +227,7 @@ def test_the_plot_goes_to_a_file_or_to_axes(tmp_path):
 @pytest.mark.published
 def test_proxml_is_not_above_liblinear_on_bibtex(data_folder):
     """A sample of the labels; the whole set is a matter of `make bench-proxml`."""
-    train = load(data_folder / "bibtex", part="train")
+    train = read_dataset(data_folder / "bibtex", part="train")
     names = train.classes.tolist()[::20]
     Y = sp.csr_array(train.Y)[:, ::20]
     model = ProXML(n_jobs=2).fit(train.X, Y, label_names=names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.features import RowScaler
 from longtail.labels import propensities
 from longtail.methods.linear import BinaryRelevance, DiSMEC, ProXML
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.published
 @pytest.mark.exhaustive
 def test_dismec_on_eurlex(data_folder):
     """Published: P 82.51 / 69.48 / 57.94, PSP@5 49.3."""
-    train, test = (load(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
     scaler = RowScaler(damping="sqrt").fit(train.X)
     model = DiSMEC(n_jobs=2).fit(scaler.transform(train.X), train.Y)
     assert np.nanmax(model.gap_) <= 1e-4
@@ -35,7 +35,7 @@ def test_dismec_on_eurlex(data_folder):
 @pytest.mark.exhaustive
 def test_proxml_on_eurlex(data_folder):
     """Published: P 83.4 / 70.9 / 59.1, PSP 45.2 / 48.5 / 51.0 (which takes a tail weight)."""
-    train, test = (load(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "eurlex-4k", part=part) for part in ("train", "test"))
     scaler = RowScaler(damping="sqrt").fit(train.X)
     model = ProXML(n_jobs=2).fit(scaler.transform(train.X), train.Y)
     assert np.nanmax(model.violation_) <= 0.01
@@ -54,13 +54,13 @@ def test_proxml_on_eurlex(data_folder):
 
 def test_binary_relevance_on_bibtex(data_folder):
     """Published for one-vs-all: P@1 62.62."""
-    train, test = (load(data_folder / "bibtex", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "bibtex", part=part) for part in ("train", "test"))
     model = BinaryRelevance(n_jobs=2).fit(train.X, train.Y)
     assert evaluate(test.Y, Y_score=model.predict_topk(test.X, 5))["P@1"] >= 0.62
 
 
 def test_explanation_adds_up_and_names_the_features(data_folder):
-    train = load(data_folder / "bibtex", part="train")
+    train = read_dataset(data_folder / "bibtex", part="train")
     model = DiSMEC(prune=0.0, n_jobs=2).fit(train.X, train.Y, label_names=train.classes.tolist())
     row = train.X[[0]]
     scores = model.predict_topk(row, len(model.classes_)).toarray().ravel()

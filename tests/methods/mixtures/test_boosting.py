@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, log_expit, logsumexp, rel_entr
 
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.methods.mixtures import boosting, most_probable_sets
 from longtail.methods.mixtures.bernoulli import fit_bernoulli_mixture
 from longtail.methods.mixtures.boosting import BoostedExperts, BoostedGate
@@ -336,7 +336,7 @@ def test_scene_reaches_the_published_subset_accuracy(data_folder):
     """Table 2, CBM with gradient boosting on Scene: 70.5 with K = 25."""
     if not (data_folder / "scene").is_dir():
         pytest.skip(f"no Scene data set in {data_folder}")
-    train, test = (load(data_folder / "scene", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "scene", part=part) for part in ("train", "test"))
     X, Y = sp.csr_array(train.X), sp.csr_array(train.Y)
     gamma = fit_bernoulli_mixture(Y, 25).responsibilities(Y)
     gate, experts = BoostedGate(25), BoostedExperts(25, Y.shape[1])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 import longtail
-from longtail.data import load
+from longtail.data import read_dataset
 from longtail.errors import (
     ConvergenceWarning,
     InputError,
@@ -335,7 +335,7 @@ def test_kinds_can_be_mixed(gate, experts, data):
 @pytest.mark.published
 def test_scene(data_folder):
     """Table 2 has 69.7, the supplement a Jaccard index of 73.6 and a Hamming loss of 8.9."""
-    train, test = (load(data_folder / "scene", part=part) for part in ("train", "test"))
+    train, test = (read_dataset(data_folder / "scene", part=part) for part in ("train", "test"))
     model = ConditionalBernoulliMixture(n_components=20).fit(train.X, train.Y)
     predicted = model.predict(test.X)
     assert 100 * subset_accuracy(test.Y, predicted) >= 69.0

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
 from longtail.methods._code_size import CodeSize
-from longtail.methods.codes._choice import losses_table
+from longtail.methods.codes._losses_table import losses_table
 from longtail.methods.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import (
     best_of,

@@ -20,9 +20,9 @@ from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
 from longtail.methods._code_size import CodeSize, bits_of
 from longtail.methods._soundness import is_array
 from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
-from longtail.methods.codes.choosing import choose_clusters
 from longtail.methods.codes.code import robust_code
 from longtail.methods.codes.decoding import Taking, decode_robust, identify_clusters
+from longtail.methods.codes.hubs_and_clusters import choose_clusters
 from longtail.parameters import (
     Count,
     CountFromZero,

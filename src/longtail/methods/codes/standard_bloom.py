@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.errors import InputError
 from longtail.methods._code_size import CodeSize, bits_of
 from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
-from longtail.methods.codes._choice import losses_table
+from longtail.methods.codes._losses_table import losses_table
 from longtail.methods.codes.code import random_code
 from longtail.methods.codes.decoding import Taking, decode_filter
 from longtail.parameters import (

@@ -1,8 +1,8 @@
 """Mixtures of independent labels: the joint distribution of all labels, and what it says."""
 
 from longtail.methods.mixtures.bernoulli import BernoulliMixture, fit_bernoulli_mixture
-from longtail.methods.mixtures.choosing import ConditionalBernoulliMixtureCV
 from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
+from longtail.methods.mixtures.conditional_bernoulli_cv import ConditionalBernoulliMixtureCV
 from longtail.methods.mixtures.decoding import LikelySets, most_probable_sets, sample_sets
 from longtail.methods.mixtures.moments import label_correlations, marginals
 from longtail.methods.mixtures.targets import optimal_sets

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from longtail.base import ExtremeClassifier
+from longtail.choosing import Comparison, Limits, Problem, Result, Setup, try_method
+from longtail.choosing.comparison_rows import kinds_of
+from longtail.cli._failures import Interrupted
+from longtail.cli._output import print_json, remark
+from longtail.errors import LongtailError
+from longtail.report import (
+    ComparisonTable,
+    best_line,
+    comparison_figure,
+    comparison_html,
+    printable,
+    save_figure,
+    save_page,
+)
 
-    from longtail.base import ExtremeClassifier
-    from longtail.choosing import Comparison, Limits, Problem, Result
 
-
-class Contest:
+class ComparisonRun:
     """The methods one after the other, each with its row as soon as it is finished."""
 
     def __init__(
@@ -27,10 +38,6 @@ class Contest:
         quiet: bool,
         as_json: bool,
     ) -> None:
-        from longtail.choosing import Comparison, Setup
-        from longtail.choosing.comparison_rows import kinds_of
-        from longtail.report import ComparisonTable
-
         kinds = kinds_of(classifiers.values())
         self.comparison = Comparison(Setup.of(problem, k=ranks, tail=tail, kinds=kinds))
         self._problem = problem
@@ -44,9 +51,6 @@ class Contest:
 
     def run(self) -> None:
         """Try all methods; on Ctrl-C stop there and remember it."""
-        from longtail.choosing import try_method
-        from longtail.cli._output import remark
-
         if not self._as_json:
             _say(f"{_heading(self.comparison)}\n\n{self._table.head()}")
         for number, (name, classifier) in enumerate(self._classifiers.items(), 1):
@@ -67,17 +71,12 @@ class Contest:
                 self._interrupted = name
                 break
         if self._as_json:
-            from longtail.cli._output import print_json
-
             print_json({**self.comparison.to_dict(), "interrupted": self._interrupted})
         else:
             _say_the_rest(self.comparison)
 
     def draw(self, path: Path) -> None:
         """The plot of what is finished, if anything is."""
-        from longtail.cli._output import remark
-        from longtail.report import comparison_figure, save_figure
-
         if self.comparison.finished:
             title = self.comparison.common.data
             save_figure(comparison_figure(self.comparison, title=title), path)
@@ -85,18 +84,12 @@ class Contest:
 
     def report(self, path: Path, *, command: str) -> None:
         """The page of what is finished, which says so if it is not all."""
-        from longtail.cli._output import remark
-        from longtail.report import comparison_html, save_page
-
         page = comparison_html(self.comparison, command=command, interrupted=self._interrupted)
         save_page(page, path)
         remark(f"The report is in {path}.", quiet=self._quiet)
 
     def end(self) -> None:
         """The exit code: interrupted, or nothing finished."""
-        from longtail.cli._failures import Interrupted
-        from longtail.errors import LongtailError
-
         if self._interrupted is not None:
             done = len(self.comparison.results)
             raise Interrupted(
@@ -111,8 +104,6 @@ class Contest:
 
 
 def _heading(comparison: Comparison) -> str:
-    from longtail.report import printable
-
     common = comparison.common
     line = (
         f"{printable(common.data)}: trained on {common.train_points:,} points, tested on "
@@ -123,8 +114,6 @@ def _heading(comparison: Comparison) -> str:
 
 def _say_the_rest(comparison: Comparison) -> None:
     """The tables that come when all methods are through, and who is best at what."""
-    from longtail.report import ComparisonTable, best_line
-
     if not comparison.finished:
         return
     common = comparison.common

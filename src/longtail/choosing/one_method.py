@@ -9,18 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
-from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
 from longtail.choosing.model_size import count_parameters
 from longtail.choosing.peak_memory import PeakMemory
 from longtail.choosing.problem import Problem
 from longtail.choosing.results import Result
 from longtail.choosing.tail_curves import curve_on_test
-from longtail.labels import encode_labels, names_to_matrix
-from longtail.metrics import Evaluation, by_frequency, evaluate
+from longtail.metrics import evaluate_model
 from longtail.runtime.run import Progress
 
 _FEW = 64
@@ -53,7 +50,7 @@ def train_method(
     >>> from longtail.choosing import prepare
     >>> problem = prepare(*make_longtail(200, 100, 20, random_state=0).split(random_state=0))
     >>> trained = train_method(problem, DiSMEC())
-    >>> usual, tail = (measured(problem, trained, tail=weight) for weight in (0, 2))
+    >>> usual, tail = (result_on_test(problem, trained, tail=weight) for weight in (0, 2))
     >>> usual.train_seconds == tail.train_seconds, usual.evaluation["P@1"] > 0.5
     (True, True)
     """
@@ -62,12 +59,12 @@ def train_method(
     model = clone(classifier)
     with PeakMemory() as memory:
         started = time.perf_counter()
-        model.fit(X, problem.targets, label_names=problem.label_names, progress=progress)
+        model.fit(X, problem.train.encoded, progress=progress)
         seconds = time.perf_counter() - started
     return Trained(model, seconds, memory.peak_bytes)
 
 
-def measured(
+def result_on_test(
     problem: Problem,
     trained: Trained,
     *,
@@ -81,49 +78,36 @@ def measured(
     The size of the result is not known; see `saved_size`.
     """
     model = trained.model
-    X = problem.features(model.feature_kind).X_test
-    chances = problem.propensities[: problem.n_labels]
-    started = time.perf_counter()
-    if tail:
-        top = model.predict_topk(X, max(k), tail=tail, propensities=chances)
-    else:
-        top = model.predict_topk(X, max(k))
-    seconds = time.perf_counter() - started
-    committed = model.predict(X)
-    first = model.predict_topk(X, 1) if tail and problem.one_class else top
-    if problem.label_names is None:
-        committed = encode_labels(committed).matrix
-    else:
-        committed, _ = names_to_matrix(committed, classes=problem.label_names)
-    for matrix in (top, committed):
-        matrix.resize(problem.Y_test.shape)
-    evaluation = evaluate(
-        problem.Y_test, Y_score=top, Y_pred=committed, k=k, propensities=problem.propensities
+    found = evaluate_model(
+        model,
+        problem.features(model.feature_kind).X_test,
+        problem.test.Y,
+        k=k,
+        tail=tail,
+        propensity_constants=problem.propensity_constants,
+        one_class=problem.one_class,
     )
-    if problem.one_class:
-        classes = evaluate(problem.Y_test.indices, Y_pred=ranked(first, 1)[0][:, 0])
-        evaluation = Evaluation({**evaluation, **classes})
     return Result(
         name=model.method if name is None else name,
         method=model.method,
         parameters=model.get_params(deep=False),
-        evaluation=evaluation,
+        evaluation=found.evaluation,
         train_seconds=trained.seconds,
-        predict_seconds=seconds,
-        test_points=problem.n_test_points,
+        predict_seconds=found.seconds,
+        test_points=found.points,
         peak_bytes=trained.peak_bytes,
         n_parameters=count_parameters(model),
-        by_frequency=by_frequency(problem.Y_test, top, counts=problem.label_counts, k=k),
+        by_frequency=found.by_frequency,
         tail_curve=curve_on_test(problem, model, k=k) if curves else None,
     )
 
 
 def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:
     """Fit to a few points and their labels alone; whatever goes wrong will come up again."""
-    rows = np.flatnonzero(np.diff(_matrix(problem).indptr))[:_FEW]
+    rows = np.flatnonzero(np.diff(problem.train.Y.indptr))[:_FEW]
     if not len(rows):
         return
-    few = _matrix(problem)[rows]
+    few = problem.train.Y[rows]
     few = few[:, np.unique(few.indices)]
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
@@ -132,10 +116,3 @@ def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:
         model.predict_topk(made.X_test[:_FEW], 1)
         model.predict_topk(made.X_test[:_FEW], 1, tail=1.0)
         model.predict(made.X_test[:_FEW])
-
-
-def _matrix(problem: Problem) -> sp.csr_array:
-    """Labels of the first training points, for a trial run."""
-    if problem.label_names is None:
-        return problem.targets
-    return encode_labels(problem.targets[: 4 * _FEW]).matrix

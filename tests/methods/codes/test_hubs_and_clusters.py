@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from longtail.errors import ParameterError
 from longtail.labels import cluster_labels, unrecoverable_loss
 from longtail.labels.clusters import Clusterer
-from longtail.methods.codes.choosing import (
+from longtail.methods.codes.hubs_and_clusters import (
     SIZES,
     ChosenClusters,
     _Search,

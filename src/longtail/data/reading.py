@@ -1,4 +1,4 @@
-"""`load` and `save`: any format by one name."""
+"""`read_dataset` and `save`: any format by one name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WRITERS: dict[str, Callable[[Dataset, PathLike], None]] = {
 }
 
 
-def load(
+def read_dataset(
     path: PathLike,
     *,
     format: str | None = None,
@@ -91,7 +91,7 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "docs.csv")
     ...     _ = file.write_text("body,tags\\nat the beach,sea;sun\\n")
-    ...     load(file, text_column="body", labels_column="tags").label_sets()
+    ...     read_dataset(file, text_column="body", labels_column="tags").label_sets()
     [('sea', 'sun')]
     """
     if part not in (None, "train", "test", "all"):
@@ -131,7 +131,7 @@ def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None
     path : path-like
         The file; a name that ends in `.gz` is packed.
     format : str, optional
-        As in `load`; by default told from the name, `.txt` being XMC text.
+        As in `read_dataset`; by default told from the name, `.txt` being XMC text.
 
     See Also
     --------
@@ -143,7 +143,7 @@ def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None
     >>> data = Dataset([[0.5, 0], [0, 2]], [("sea", "sun"), ()])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(data, pathlib.Path(folder, "tiny.txt"))
-    ...     load(pathlib.Path(folder, "tiny.txt"))
+    ...     read_dataset(pathlib.Path(folder, "tiny.txt"))
     Dataset 'tiny': 2 points, 2 features, 2 labels (1 a point), 0.0 MB
     """
     path = Path(path)
