@@ -162,7 +162,7 @@ def test_docstrings():
         "One line.\n\nParameters\n----------\nC : positive, finite number, default 1.0"
     )
     assert "default 1.0\n    Weight.\nprune : zero or a positive number" in text
-    assert "plain : whole number or a word, default 3\n\nNotes\n-----\nMore." in text
+    assert "plain : whole number, or a word, default 3\n\nNotes\n-----\nMore." in text
     assert documented(documented(Method)).__doc__ == text  # once is enough
     assert documented(Inherited).__doc__.count("Parameters") == 1
     assert documented(Undocumented).__doc__ is None

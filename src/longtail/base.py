@@ -41,7 +41,7 @@ from longtail.labels.points import (
     shares_memory,
     training_points,
 )
-from longtail.parameters import check, check_count
+from longtail.parameters import check, check_count, documented
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond, unknown
 from longtail.runtime.kept import kept_for
 from longtail.runtime.memory import available_memory
@@ -87,6 +87,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if "method" in vars(cls):
             cls.stored_as = cls.method
         super().__init_subclass__(**kwargs)
+        documented(cls)
 
     # ---- what a method supplies -------------------------------------------------------------
 

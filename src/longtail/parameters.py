@@ -24,7 +24,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -201,7 +201,7 @@ class Parameter:
         """Which values it takes, in words."""
         options = [kind for kind in _options(self.hint) if kind is not type(None)]
         kinds = [must.text for must in self.musts] or [_spell(kind) for kind in options]
-        if self.optional and "None" not in kinds[-1]:
+        if self.optional and not any("None" in kind for kind in kinds):
             kinds.append("None")
         *others, last = kinds
         comma = "," if any("," in kind or "number" in kind for kind in others) else ""
@@ -213,7 +213,7 @@ class Parameter:
             return
         if self.musts and not any(must.allows(value) for must in self.musts):
             remedy = "".join(f"; {must.remedy}" for must in self.musts if must.remedy)
-            raise ParameterError(f"{self.name} must be {self.kind}, not {value!r}{remedy}.")
+            raise ParameterError(f"{self.name} must be {self.kind}, not {value!r:.80}{remedy}.")
 
     def parse(self, text: str, what: str) -> Any:
         """The value that a word of the command line means; `what` names the parameter."""
@@ -234,7 +234,7 @@ class Parameter:
             elif typing.get_origin(kind) is Literal:
                 if text in typing.get_args(kind):
                     return text
-            elif kind is Any or typing.get_origin(kind) in (tuple, list, dict):
+            elif kind is Any or typing.get_origin(kind) in (tuple, list, dict, Mapping):
                 try:
                     return ast.literal_eval(text)
                 except (ValueError, SyntaxError):

@@ -21,7 +21,7 @@ from longtail.features.made import is_matrix, make_features, usual_features
 from longtail.labels import LabelledPoints, name_array
 from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
-from longtail.parameters import Must
+from longtail.parameters import Must, documented
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
@@ -38,6 +38,7 @@ def _can_add(tagger: Tagger) -> bool:
     return hasattr(inner, "add_labels")
 
 
+@documented
 class Tagger(StoredEstimator):
     """A classifier together with the features it needs, saved and loaded as one.
 

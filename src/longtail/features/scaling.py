@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError, ParameterError
-from longtail.parameters import check
+from longtail.parameters import check, documented
 from longtail.store import StoredEstimator
 
 Norm = Literal["l2", "l1", "max"]
@@ -35,6 +35,7 @@ SmoothIdf = Annotated[
 _NORMS = {"l1": 1, "l2": 2, "max": 0}
 
 
+@documented
 class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
     """Scale the rows of a sparse feature matrix for linear classifiers.
 

@@ -29,7 +29,7 @@ from longtail.features.scaling import (
     inverse_frequency,
     scale,
 )
-from longtail.parameters import Count, Must, check, is_count
+from longtail.parameters import Count, Must, check, documented, is_count
 from longtail.store import StoredEstimator
 
 WORD_PATTERN = r"(?u)\b\w\w+\b"
@@ -77,6 +77,7 @@ TEXTS = Must(
 )
 
 
+@documented
 class TextFeatures(TransformerMixin, StoredEstimator):
     """Sparse tf-idf features of texts, one row of unit length a text.
 

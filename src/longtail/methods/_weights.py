@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 else:
     Classifier = object
 
+
+def _is_class_weight(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(POSITIVE.allows(weight) for weight in value.values())
+    return isinstance(value, str) and value == "balanced"
+
+
 ClassWeight = Annotated[
     Literal["balanced"] | Mapping[Any, float] | None,
     Must(
-        "None, 'balanced', or a mapping from names of labels to positive numbers",
-        lambda value: (
-            value in (None, "balanced")
-            if not isinstance(value, Mapping)
-            else all(map(POSITIVE.allows, value.values()))
-        ),
+        "None, 'balanced', or a mapping from names of labels to positive numbers", _is_class_weight
     ),
     "How much the points with a label count in its problem against those without it: alike; so "
-    "that both sides weigh the same; or the number that the mapping has for the label, and one for "
-    "labels that it does not have.",
+    "that both sides weigh the same; or the number that the mapping has for the label, and one "
+    "for labels that it does not have.",
 ]
 
 

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import ModelError
-from longtail.parameters import documented
 from longtail.store.folder import write
 from longtail.store.protocol import register
 
@@ -40,7 +39,6 @@ class StoredEstimator(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        documented(cls)
         if vars(cls).get("stored_as"):
             register(cls)
 

@@ -115,8 +115,8 @@ class CompressedSensing(RegressionCode):
         set_size: Annotated[
             Count | None,
             "Size of the label sets. None: chosen, the size from 1 to 30 that has the lowest "
-            "Hamming loss on held-out rows. Of these labels only those with a positive coefficient "
-            "are predicted.",
+            "Hamming loss on held-out rows. Of these labels only those with a positive "
+            "coefficient are predicted.",
         ] = None,
         validation: Annotated[
             Share,

@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import Count, Jobs, Positive, Prune
+from longtail.parameters import (
+    Count,
+    Jobs,
+    Positive,
+    Prune,
+)
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 

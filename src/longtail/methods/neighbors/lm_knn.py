@@ -124,8 +124,8 @@ class LMKNN(VotingClassifier):
         n_neighbors: Annotated[
             Count | None,
             "How many training points vote. None: chosen, whichever of 1, 5, 10 and 20 has the "
-            "best example-F1 on held-out folds, without which regressions and metric are "
-            "learned anew.",
+            "best example-F1 on held-out folds, without which regressions and metric are learned "
+            "anew.",
         ] = None,
         threshold: Annotated[
             UpToOne | None,
