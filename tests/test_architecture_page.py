@@ -150,6 +150,7 @@ def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
     toml = re.search(r'```toml title="pyproject.toml"\n(.*?)```', PAGE, re.S)[1]
     groups = tomllib.loads(toml)["project"]["entry-points"]
+    groups["longtail.methods"]["broken"] = "coastal.nowhere:Model"
     points = "".join(
         f"[{group}]\n" + "".join(f"{name} = {home}\n" for name, home in homes.items())
         for group, homes in groups.items()
@@ -179,7 +180,10 @@ def test_a_package_of_its_own_trains_saves_and_loads(installed, tmp_path):
         "import sys\n"
         "from tests.cli.conftest import call\n"
         "data, test, model = (sys.argv[1] + x for x in ('/train.jsonl', '/test.jsonl', '/model'))\n"
-        "assert 'logistic' in call('methods').out\n"
+        "listed = call('methods', '--json').json\n"
+        "summaries = {each['method']: each['summary'] for each in listed}\n"
+        "assert \"'broken' cannot be imported from coastal.nowhere\" in summaries['broken']\n"
+        "assert 'logistic' in summaries and 'dismec' in summaries\n"
         "assert 'One logistic regression per label' in call('methods', 'logistic').out\n"
         "train = ('train', data, '--to', model, '-m', 'logistic', '--features', 'hashed-words')\n"
         "for words in ((*train, '--set', 'C=5', '--norm', 'l1'), ('evaluate', model, test)):\n"
