@@ -217,4 +217,4 @@ def test_a_package_of_its_own_trains_saves_and_loads(installed, tmp_path):
     assert there.read_bytes() == here.read_bytes()
     refused = python(use, tmp_path, folder=tmp_path)
     assert refused.returncode == 1
-    assert "nothing here is called 'hashed-words'; install the package" in refused.stderr
+    assert "nothing here is called 'logistic'; install the package" in refused.stderr
