@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tomllib
 import types
+import zipfile
 
 import pytest
 from sklearn.base import clone
@@ -16,11 +19,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import longtail
 from longtail.testing import names_of
 from tests import test_contract
-from tests.cli.files import write_features
+from tests.cli.files import write_docs, write_features
 from tests.conftest import ROOT
 from tests.pages import python_blocks
 
-(CODE,) = python_blocks((ROOT / "docs" / "architecture.md").read_text("utf-8"))
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+CODE, FEATURES = python_blocks(PAGE)
 PLACE = re.match(r"# src/longtail/methods/(\w+)/(\w+)\.py\n", CODE).groups()
 MODULE = "example_of_the_page"
 
@@ -90,7 +94,7 @@ class TestExample(test_contract.TestContract):
         refused = python(use, tmp_path / "model", folder=tmp_path)
         assert refused.returncode == 1
         assert f"ModelError: {tmp_path / 'model'}" in refused.stderr
-        assert MODULE in refused.stderr
+        assert "nothing here is called 'logistic'; install the package" in refused.stderr
 
     def _be_killed(self, classifier, folder, tmp_path):
         """As there, in a process that imports the page's method."""
@@ -132,7 +136,85 @@ def test_a_file_in_a_family_and_a_line_in_the_registry_are_all_it_takes(tmp_path
     )
     done = python(script, tmp_path, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"Method +logistic \(Tagger\)", done.stdout)
-    saved = (tmp_path / "model" / "model.json").read_text()
-    assert f"longtail.methods.{family}.{name}.LogisticOneVsRest" in saved
+    assert re.search(r"Method +logistic \(tagger\)", done.stdout)
+    saved = json.loads((tmp_path / "model" / "model.json").read_text())
+    assert saved["stored_as"] == "tagger"
+    assert saved["state"]["state"]["learned"]["classifier_"]["as"] == "logistic"
+    assert "LogisticOneVsRest" not in json.dumps(saved)
     assert "logistic" not in longtail.methods.registry.methods()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The page's classifier and its features in a package of their own, installed by pip."""
+    folder = tmp_path_factory.mktemp("package")
+    toml = re.search(r'```toml title="pyproject.toml"\n(.*?)```', PAGE, re.S)[1]
+    groups = tomllib.loads(toml)["project"]["entry-points"]
+    groups["longtail.methods"]["broken"] = "coastal.nowhere:Model"
+    points = "".join(
+        f"[{group}]\n" + "".join(f"{name} = {home}\n" for name, home in homes.items())
+        for group, homes in groups.items()
+    )
+    info = "coastal-1.0.dist-info"
+    files = {
+        "coastal/__init__.py": "",
+        "coastal/logistic.py": CODE,
+        "coastal/hashed.py": FEATURES,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: coastal\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": points,
+    }
+    files[f"{info}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
+    wheel = folder / "coastal-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    options = ["--no-index", "--no-deps", "--quiet", "--target", folder / "site"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, wheel], check=True)
+    return folder / "site"
+
+
+def test_a_package_of_its_own_trains_saves_and_loads(installed, tmp_path):
+    write_docs(tmp_path / "train.jsonl", tmp_path / "test.jsonl")
+    script = (
+        "import sys\n"
+        "from tests.cli.conftest import call\n"
+        "data, test, model = (sys.argv[1] + x for x in ('/train.jsonl', '/test.jsonl', '/model'))\n"
+        "listed = call('methods', '--json').json\n"
+        "summaries = {each['method']: each['summary'] for each in listed}\n"
+        "assert \"'broken' cannot be imported from coastal.nowhere\" in summaries['broken']\n"
+        "assert 'logistic' in summaries and 'dismec' in summaries\n"
+        "assert 'One logistic regression per label' in call('methods', 'logistic').out\n"
+        "train = ('train', data, '--to', model, '-m', 'logistic', '--features', 'hashed-words')\n"
+        "for words in ((*train, '--set', 'C=5', '--norm', 'l1'), ('evaluate', model, test)):\n"
+        "    outcome = call(*words)\n"
+        "    assert outcome.code == 0, outcome\n"
+        "refused = call(*train, '--min-df', '2')\n"
+        "assert \"'hashed-words' have no --min-df; leave\" in refused.err, refused\n"
+        "print(call('predict', model, test).out)"
+    )
+    trained = python(script, tmp_path, folder=installed)
+    assert trained.returncode == 0, trained.stderr
+    saved = json.loads((tmp_path / "model" / "model.json").read_text())
+    learned = saved["state"]["state"]["learned"]
+    assert [learned[part]["as"] for part in ("features_", "classifier_")] == [
+        "hashed-words",
+        "logistic",
+    ]
+    use = (
+        "import sys, longtail\n"
+        "model = longtail.load(sys.argv[1] + '/model')\n"
+        "print(model.features, type(model.classifier_).__module__, model.takes_text)\n"
+        "print(model.predict(['sand and sea']) == model.predict(['sea and sand']))\n"
+        "longtail.load(sys.argv[1] + '/model').save(sys.argv[1] + '/again')\n"
+        "from longtail.testing import check_classifier\n"
+        "check_classifier(type(model.classifier_)(C=10.0))"
+    )
+    used = python(use, tmp_path, folder=installed)
+    assert used.returncode == 0, used.stderr
+    assert used.stdout == "HashedWords(norm='l1') coastal.logistic True\nTrue\n"
+    there, here = (tmp_path / name / "arrays.safetensors" for name in ("again", "model"))
+    assert there.read_bytes() == here.read_bytes()
+    refused = python(use, tmp_path, folder=tmp_path)
+    assert refused.returncode == 1
+    assert "nothing here is called 'logistic'; install the package" in refused.stderr

@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 import longtail
-from longtail import BinaryRelevance, DiSMEC, Tagger
-from longtail.errors import InputError, ParameterError
+from longtail import BinaryRelevance, DiSMEC, Tagger, store
+from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features import RowScaler, TextFeatures
 
 TEXTS = ["waves and sand", "deep snow", "sand castles", "snow and ice"]
@@ -64,6 +64,62 @@ def test_saved_and_loaded(tmp_path, inputs, features):
     # it can be trained again as it was
     again = loaded.fit(inputs, LABELS)
     assert again.tag(inputs) == tagger.tag(inputs)
+
+
+@store.register
+class Letters:
+    """A transformer that is no estimator of ours, with all that a tagger asks of one."""
+
+    stored_as = "letters-of-a-test"
+
+    def __init__(self, letters="aeiou"):
+        self.letters = letters
+
+    def get_params(self, deep=False):
+        return {"letters": self.letters}
+
+    def fit_transform(self, texts):
+        self.fitted = True
+        return self.transform(texts)
+
+    def transform(self, texts):
+        return np.array([[text.count(letter) for letter in self.letters] for text in texts])
+
+    def to_state(self):
+        return {"letters": self.letters}
+
+    @classmethod
+    def from_state(cls, state):
+        return cls(state["letters"])
+
+
+def test_a_transformer_of_another_kind_is_taken_and_stored(tmp_path):
+    tagger = Tagger(features=Letters("sandw")).fit(TEXTS, CLASSES)
+    assert tagger.takes_text
+    tagger.save(tmp_path / "model")
+    loaded = longtail.load(tmp_path / "model")
+    assert isinstance(loaded.features, Letters)
+    assert loaded.features.letters == "sandw"
+    assert loaded.tag(TEXTS) == tagger.tag(TEXTS)
+    with pytest.raises(InputError, match="trained on texts"):
+        loaded.predict(X)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"classifier_": RowScaler().fit(X)},
+        {"features_": 3},
+        {"takes_text_": 1},
+        {"features_": {"a": 1}},
+    ],
+)
+def test_altered_parts_are_refused(tmp_path, change):
+    tagger = Tagger().fit(TEXTS, LABELS)
+    tagger.__dict__.update(change)
+    tagger.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="parts of the tagger"):
+        longtail.load(tmp_path / "model")
 
 
 def test_unfitted_is_said():

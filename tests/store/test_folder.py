@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
 import os
 import shutil
@@ -23,8 +23,8 @@ from longtail.store import (
     FORMAT,
     check_target,
     is_model,
+    pack,
     read,
-    read_arrays,
     read_meta,
     register,
     write,
@@ -71,8 +71,6 @@ def reseal(folder, **changes):
     """Change `model.json` as a careful forger would: with all checksums right."""
     content = json.loads((folder / JSON).read_text())
     del content["checksum"]
-    data = (folder / ARRAYS).read_bytes() if (folder / ARRAYS).exists() else b""
-    content["files"] = {ARRAYS: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}}
     content |= changes
     (folder / JSON).write_bytes(sealed({k: v for k, v in content.items() if v is not ...}))
 
@@ -142,7 +140,6 @@ def test_meta_tells_what_the_model_is_without_its_arrays(tmp_path):
     assert np.isnan(description.meta["share"])
     assert description.meta["who"] == ["me"]
     assert description.versions["numpy"] == np.__version__
-    assert list(description.files) == [ARRAYS]
 
 
 @pytest.mark.parametrize("meta", [{"x": np.ones(2)}, {"x": print}, {1: {2}}, [1]])
@@ -181,7 +178,7 @@ def golden():
         table={"a": 1, "$": {"b": []}},
         keys={3: "a", ("b", 1): None},
         long=list(range(300)),
-        pairs=[("a", i) for i in range(300)],
+        pairs=[("a", "b")] * 300,
         scalars=[np.float32(0.1), np.int8(-5), np.True_],
         arrays=[np.arange(6).astype(d).reshape(2, 3) for d in ("?", "i1", "u8", "f2", "f8")],
         fortran=np.asfortranarray(np.arange(6.0).reshape(2, 3)),
@@ -219,7 +216,7 @@ def test_any_cut_is_refused_even_without_checksums(model, name):
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_change_of_a_file_is_refused(model, data):
+def test_any_change_of_a_file_is_refused_or_changes_nothing(model, data):
     name = data.draw(st.sampled_from([JSON, ARRAYS]))
     good = (model / name).read_bytes()
     start = data.draw(st.integers(0, len(good)))
@@ -227,13 +224,15 @@ def test_any_change_of_a_file_is_refused(model, data):
     changed = good[:start] + data.draw(st.binary(max_size=30)) + good[end:]
     (model / name).write_bytes(changed)
     try:
-        if changed == good:
-            read(model)
-        else:
+        if name == JSON and changed != good:
             with pytest.raises(ModelError):
                 read(model)
-            with pytest.raises(ModelError) if name == JSON else pytest.MonkeyPatch.context():
+            with pytest.raises(ModelError):
                 read_meta(model)
+            return
+        with contextlib.suppress(*() if changed == good else (ModelError,)):
+            # the header of the arrays may be spelt otherwise, but what comes back is the same
+            assert_same(pack(example())[1], dict(pack(read(model))[1]))
     finally:
         (model / name).write_bytes(good)
 
@@ -242,7 +241,7 @@ def test_any_change_of_a_file_is_refused(model, data):
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_a_forger_with_right_checksums_gets_a_model_or_an_error(model, data):
+def test_whoever_alters_arrays_without_their_checksum_gets_a_model_or_an_error(model, data):
     good = {name: (model / name).read_bytes() for name in (JSON, ARRAYS)}
     altered = good[ARRAYS]
     for _ in range(data.draw(st.integers(1, 4))):
@@ -251,12 +250,9 @@ def test_a_forger_with_right_checksums_gets_a_model_or_an_error(model, data):
         altered = altered[:position] + byte + altered[position + 1 :]
     try:
         (model / ARRAYS).write_bytes(altered)
-        reseal(model)
-        try:
-            matrix = read(model).parts["model"].coef_
+        with contextlib.suppress(ModelError):
+            matrix = read(model, verify=False).parts["model"].coef_
             _ = matrix @ np.ones(matrix.shape[1])
-        except ModelError:
-            pass
     finally:
         for name, content in good.items():
             (model / name).write_bytes(content)
@@ -316,9 +312,6 @@ def grow_arrays(folder):
         file.write(b"\0" * 8)
 
 
-CLAIM = {ARRAYS: {"bytes": 2**60, "sha256": "0" * 64}}
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -350,11 +343,8 @@ CLAIM = {ARRAYS: {"bytes": 2**60, "sha256": "0" * 64}}
         (seal(format="1"), "{model}/model.json: has no valid format number"),
         (seal(kind="sketch"), "{model}/model.json: is not the description of a longtail model."),
         (seal(state=...), "{model}/model.json: does not describe a model of format 1."),
-        (seal(files={}), "{model}/model.json: does not describe a model of format 1."),
-        (seal(files=[]), "{model}/model.json: its list of files is malformed."),
-        (seal(files={"../x": CLAIM[ARRAYS]}), "{model}/model.json: does not describe a model"),
-        (seal(files={ARRAYS: {"bytes": -1}}), "{model}/model.json: its list of files"),
-        (seal(files=CLAIM), "says 1152921504606846976; the file was cut off or altered."),
+        (seal(arrays=...), "{model}/arrays.safetensors: is not the file that model.json was"),
+        (seal(arrays="0" * 64), "{model}/arrays.safetensors: is not the file that model.json was"),
         (seal(state={"$": "array", "data": "x"}), "{model}/model.json: the value: names an array"),
         (seal(state=[]), "{model}/model.json: the value: does not use the array"),
         (
@@ -362,9 +352,9 @@ CLAIM = {ARRAYS: {"bytes": 2**60, "sha256": "0" * 64}}
             "{model}/model.json: the value: nothing here is called 'their-model'; install the "
             "package that brings it, or import the module that defines it, and try again.",
         ),
-        (swap_arrays, "{model}/arrays.safetensors: is "),
-        (grow_arrays, "{model}/arrays.safetensors: is "),
-        (put(ARRAYS, b""), "{model}/arrays.safetensors: is 0 bytes long, but model.json says"),
+        (swap_arrays, "{model}/arrays.safetensors: is not the file that model.json was written"),
+        (grow_arrays, "{model}/arrays.safetensors: holds "),
+        (put(ARRAYS, b""), "{model}/arrays.safetensors: is 0 bytes long, too short for its header"),
         (put("notes.txt"), "{model}/notes.txt: is not part of the model; move it elsewhere."),
         (make_folder("more"), "{model}/more: is not part of the model"),
         (make_folder(ARRAYS), "{model}/arrays.safetensors: is not a plain file."),
@@ -397,7 +387,7 @@ def test_altered_arrays_are_noticed_by_the_checksum_only(model):
     data = (model / ARRAYS).read_bytes()
     (model / ARRAYS).write_bytes(data.replace(b"sea", b"tea"))
     assert read(model, verify=False).parts["names"][0] == "tea"
-    with pytest.raises(ModelError, match=r"arrays\.safetensors: does not match its checksum in"):
+    with pytest.raises(ModelError, match=r"arrays\.safetensors: does not match its checksum;"):
         read(model)
 
 
@@ -520,7 +510,7 @@ def test_loading_does_not_allocate_the_model(tmp_path):
     matrix.indices = np.arange(n, dtype=np.int32)
     matrix.data = np.ones(n, dtype=np.float32)
     write(tmp_path / "model", {"weights": matrix})
-    assert read_meta(tmp_path / "model").files[ARRAYS] > 200_000_000
+    assert (tmp_path / "model" / ARRAYS).stat().st_size > 200_000_000
     script = """
 import sys, tracemalloc
 from pathlib import Path
@@ -544,8 +534,3 @@ print(tracemalloc.get_traced_memory()[1], anonymous() - before, model["weights"]
     assert stored == n
     assert traced < 4 * 2**20
     assert grown < 16 * 2**20
-
-
-def test_a_model_file_is_no_checkpoint(model):
-    with pytest.raises(ModelError, match="no checksum of longtail's"):
-        read_arrays(model / ARRAYS)

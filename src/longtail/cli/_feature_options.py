@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,6 @@ from longtail.methods.catalogue import catalogue
 
 if TYPE_CHECKING:
     from longtail.data import Dataset
-    from longtail.features import RowScaler, TextFeatures
     from longtail.features.made import FeatureKind
 
 FEATURES = "Features"
@@ -34,6 +34,15 @@ def _option(name: str, *names: str, remark: str = "", metavar: str | None = None
 class FeatureOptions:
     """The options that were given; None where the default of the transformer holds."""
 
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="What makes the features: text-features, row-scaler or another package's.",
+            metavar="NAME",
+            show_default=False,
+            rich_help_panel=FEATURES,
+        ),
+    ] = None
     analyzer: Annotated[
         str | None, _option("analyzer", remark="word, char or char_wb.", metavar="NAME")
     ] = None
@@ -68,10 +77,12 @@ class FeatureOptions:
 
     def settings(self) -> dict[str, Any]:
         """What was given as constructor arguments; refused here if it cannot be understood."""
-        from longtail.features import TextFeatures
+        from longtail.features import TextFeatures, find_transformer
         from longtail.parameters import declared
 
         found = self.given()
+        if "features" in found:
+            find_transformer(found.pop("features"))
         for name, text in found.items():
             if name == "stop_words" and text != "english":
                 found[name] = _words_of(Path(text))
@@ -82,7 +93,7 @@ class FeatureOptions:
                 parameter.check(found[name])
         return found
 
-    def transformer(self, data: Dataset, kind: FeatureKind = "scaled") -> TextFeatures | RowScaler:
+    def transformer(self, data: Dataset, kind: FeatureKind = "scaled") -> Any:
         """The transformer for this data and a method that wants this kind of features.
 
         What was given wins: a method that cannot use it says so itself.
@@ -93,6 +104,8 @@ class FeatureOptions:
         from longtail.parameters import declared
 
         texts = data.texts is not None
+        if self.features is not None:
+            return self._named_transformer(self.features)
         known = declared(TextFeatures if texts else RowScaler)
         for name in self.given():
             if name not in known:
@@ -100,6 +113,19 @@ class FeatureOptions:
                     f"{_typed(name)} is for texts, but the data holds features; leave it out."
                 )
         return usual_features(kind, texts=texts, **self.settings())
+
+    def _named_transformer(self, name: str) -> Any:
+        """The transformer that was named, with the options that it takes."""
+        from longtail.errors import ParameterError
+        from longtail.features import find_transformer
+
+        cls, settings = find_transformer(name), self.settings()
+        for setting in settings:
+            if setting not in inspect.signature(cls).parameters:
+                raise ParameterError(
+                    f"The features {name!r} have no {setting}; leave the option out."
+                )
+        return cls(**settings)
 
 
 def _typed(name: str) -> str:

@@ -242,7 +242,7 @@ def _inspect_model(path: Path, as_json: bool) -> None:
         "weights": None
         if weights is None
         else int(getattr(weights, "nnz", getattr(weights, "size", 0))),
-        "bytes": sum(described.files.values()),
+        "bytes": sum(file.stat().st_size for file in path.iterdir()),
         "format": described.format,
         "parameters": classifier.get_params(deep=False),
         "notes": described.meta,

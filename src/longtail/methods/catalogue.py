@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from longtail.errors import ParameterError
 from longtail.methods.registry import OURS, Method, methods
 
 FILE = Path(__file__).with_name("catalogue.json")
@@ -47,12 +48,16 @@ def described(method: Method) -> dict[str, Any]:
 
 
 def _described(method: Method) -> dict[str, Any]:
+    try:
+        parameters = _parameters(method.estimator)
+    except ParameterError:  # its package cannot be imported, as the summary says
+        parameters = []
     return {
         "method": method.name,
         "class": _class(method),
         "summary": method.summary,
         "paper": method.paper,
-        "parameters": _parameters(method.estimator),
+        "parameters": parameters,
     }
 
 

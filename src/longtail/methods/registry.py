@@ -84,13 +84,19 @@ class Method:
 
     @property
     def paper(self) -> str:
-        """Where the method comes from."""
-        return self.estimator.paper
+        """Where the method comes from; nothing if its package cannot be imported."""
+        try:
+            return self.estimator.paper
+        except ParameterError:
+            return ""
 
     @property
     def summary(self) -> str:
-        """The first line of what the class says of itself."""
-        return (inspect.getdoc(self.estimator) or "").partition("\n")[0]
+        """The first line of what the class says of itself, or why it cannot be imported."""
+        try:
+            return (inspect.getdoc(self.estimator) or "").partition("\n")[0]
+        except ParameterError as error:
+            return str(error)
 
     @property
     def parameters(self) -> dict[str, Parameter]:

@@ -27,9 +27,9 @@ KIND = "longtail model"
 """What every model folder says it is, in every format."""
 
 NAME = "model.json"
+ARRAYS = "arrays.safetensors"
 
 _HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})"')
-_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,12 @@ class Description:
         What the writer wished to note.
     versions : dict of str to str
         The libraries that wrote the model.
-    files : dict of str to int
-        The other files of the folder and their sizes in bytes.
     """
 
     format: int
     stored_as: str | None
     meta: dict[str, Any]
     versions: dict[str, str]
-    files: dict[str, int]
 
 
 def sealed(content: dict[str, Any]) -> bytes:
@@ -133,10 +130,9 @@ def described(folder: Path, content: dict[str, Any]) -> Description:
 
     Examples
     --------
-    >>> content = {"format": 1, "stored_as": "x", "meta": {}, "versions": {},
-    ...     "files": {"a": {"bytes": 3, "sha256": "0" * 64}}}
-    >>> described(Path("model"), content).files
-    {'a': 3}
+    >>> content = {"format": 1, "stored_as": "x", "meta": {"rows": 3}, "versions": {}}
+    >>> described(Path("model"), content).meta
+    {'rows': 3}
     """
     place = folder / NAME
     tables = {}
@@ -147,34 +143,7 @@ def described(folder: Path, content: dict[str, Any]) -> Description:
             raise ModelError(f"{place}: its {key} are not a table.")
     if not isinstance(content.get("stored_as"), str | None):
         raise ModelError(f"{place}: does not say what it holds.")
-    return Description(
-        format=content["format"],
-        stored_as=content.get("stored_as"),
-        files={name: size for name, (size, _) in listed_files(place, content).items()},
-        **tables,
-    )
-
-
-def listed_files(place: Path, content: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """The other files of the folder: name, size and checksum.
-
-    Examples
-    --------
-    >>> listed_files(Path("model.json"), {"files": {"a": {"bytes": 3, "sha256": "no"}}})
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ModelError: model.json: its list of files is malformed.
-    """
-    files = content.get("files")
-    out = {}
-    for name, entry in files.items() if isinstance(files, dict) else [("", None)]:
-        size, digest = (
-            (entry.get(k) for k in ("bytes", "sha256")) if isinstance(entry, dict) else (0, 0)
-        )
-        if type(size) is not int or not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-            raise ModelError(f"{place}: its list of files is malformed.")
-        out[name] = size, digest
-    return out
+    return Description(format=content["format"], stored_as=content.get("stored_as"), **tables)
 
 
 def why_not_replaced(folder: Path) -> str | None:
@@ -189,8 +158,7 @@ def why_not_replaced(folder: Path) -> str | None:
         content = None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         return "it is not empty and not a longtail model"
-    own = {NAME, *(content["files"] if isinstance(content.get("files"), dict) else ())}
-    strangers = sorted(entry.name for entry in folder.iterdir() if entry.name not in own)
+    strangers = sorted(e.name for e in folder.iterdir() if e.name not in (NAME, ARRAYS))
     if strangers:
         return f"it holds {shortened(strangers[0])!r} beside the model"
     return None

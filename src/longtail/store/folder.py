@@ -5,7 +5,6 @@ The layout and the procedure for changing it are written down in `docs/model-fol
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from pathlib import Path
@@ -14,18 +13,18 @@ from typing import Any
 from longtail.errors import ModelError
 from longtail.store.atomic import atomic_folder, refuse_to_lose, standing
 from longtail.store.description import (
+    ARRAYS,
     KIND,
     NAME,
     Description,
     described,
     library_versions,
-    listed_files,
     placed,
     read_content,
     sealed,
     why_not_replaced,
 )
-from longtail.store.files import explained, open_plain
+from longtail.store.files import explained
 from longtail.store.jsontext import shortened
 from longtail.store.packing import pack, pack_plain
 from longtail.store.protocol import full_name, stored_name
@@ -34,8 +33,6 @@ from longtail.store.unpacking import unpack
 
 FORMAT = 1
 """The format that `write` writes and `read` reads."""
-
-ARRAYS = "arrays.safetensors"
 
 _ATTEMPTS = 50
 _PAUSE = 1e-3  # seconds before the second attempt, growing to twenty times that
@@ -76,8 +73,6 @@ def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None
     packed_notes = pack_plain(notes, "meta")
     with atomic_folder(path, objection=why_not_replaced) as folder:
         tree, arrays = pack(obj)
-        write_tensors(folder / ARRAYS, arrays)
-        size, digest = _measured(folder / ARRAYS)
         data = sealed(
             {
                 "kind": KIND,
@@ -85,7 +80,7 @@ def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None
                 "stored_as": stored_name(type(obj)),
                 "meta": packed_notes,
                 "versions": library_versions(),
-                "files": {ARRAYS: {"bytes": size, "sha256": digest}},
+                "arrays": write_tensors(folder / ARRAYS, arrays),
                 "state": tree,
             }
         )
@@ -143,8 +138,8 @@ def read_meta(path: str | os.PathLike[str]) -> Description:
     >>> from longtail import RowScaler
     >>> write(place, RowScaler().fit([[1.0]]), meta={"trained on": "api-docs"})
     >>> description = read_meta(place)
-    >>> description.stored_as, description.meta, sorted(description.files)
-    ('row-scaler', {'trained on': 'api-docs'}, ['arrays.safetensors'])
+    >>> description.stored_as, description.meta
+    ('row-scaler', {'trained on': 'api-docs'})
     """
     folder = standing(path)
     return described(folder, read_content(folder, FORMAT))
@@ -183,36 +178,21 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 
 def _read(folder: Path, content: dict[str, Any], verify: bool) -> Any:
-    files = listed_files(folder / NAME, content)
-    if set(files) != {ARRAYS} or "state" not in content:
+    if "state" not in content:
         raise ModelError(f"{folder / NAME}: does not describe a model of format {FORMAT}.")
-    _refuse_strangers(folder, {NAME, ARRAYS})
-    size, digest = files[ARRAYS]
-    place = folder / ARRAYS
-    actual_size, actual_digest = _measured(place, hashed=verify)
-    if actual_size != size:
-        raise ModelError(
-            f"{place}: is {actual_size} bytes long, but {NAME} says {size}; the file was cut off "
-            "or altered."
-        )
-    if verify and actual_digest != digest:
-        raise ModelError(f"{place}: does not match its checksum in {NAME}; the file was altered.")
-    arrays, _ = open_tensors(place)
+    _refuse_strangers(folder)
+    arrays, _, digest = open_tensors(folder / ARRAYS, verify=verify)
+    if digest != content.get("arrays"):
+        raise ModelError(f"{folder / ARRAYS}: is not the file that {NAME} was written with.")
     with placed(folder / NAME):
         return unpack(content["state"], arrays)
 
 
-def _measured(place: Path, *, hashed: bool = True) -> tuple[int, str]:
-    with open_plain(place) as file, explained(place, "read"):
-        size = os.fstat(file.fileno()).st_size
-        return size, hashlib.file_digest(file, "sha256").hexdigest() if hashed else ""
-
-
-def _refuse_strangers(folder: Path, own: set[str]) -> None:
+def _refuse_strangers(folder: Path) -> None:
     """Refuse files that are not the model's; names with a dot in front belong to the system."""
     with explained(folder, "read"):
         for name in sorted(os.listdir(folder)):
-            if name not in own and not name.startswith("."):
+            if name not in (NAME, ARRAYS) and not name.startswith("."):
                 raise ModelError(
                     f"{folder / shortened(name)}: is not part of the model; move it elsewhere."
                 )

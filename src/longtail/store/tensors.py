@@ -4,8 +4,9 @@ The library's own numpy reader copies; here the header is parsed under strict ch
 array is a read-only view of the mapped file, so that opening a model costs the header and arrays
 that nobody touches are never read.
 
-`write_arrays` and `read_arrays` are for files that stand alone, such as checkpoints: they carry
-their own checksum. The files of a model folder have theirs in `model.json`.
+Every file carries a checksum of its content in its header; `model.json` names the checksum of the
+file that belongs to it. `write_arrays` and `read_arrays` are for files that stand alone, such as
+checkpoints.
 """
 
 from __future__ import annotations
@@ -54,24 +55,33 @@ _SEAL = "longtail"
 _SEAL_FORMAT = 1
 
 
-def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], note: str | None = None) -> None:
-    """Write arrays of the types in `DTYPES` to a new file. O(bytes).
+def write_tensors(
+    path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, str] | None = None
+) -> str:
+    """Write arrays of the types in `DTYPES` to a new file; the checksum of it all. O(bytes).
 
-    The same arrays and note give the same bytes. The note is one string because the library
+    The same arrays and notes give the same bytes. They are noted in one string, because the library
     writes several in a different order every time.
 
     Examples
     --------
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp()) / "a.safetensors"
-    >>> write_tensors(place, {"x": np.arange(3)})
-    >>> open_tensors(place)[0]["x"].tolist()
-    [0, 1, 2]
+    >>> digest = write_tensors(place, {"x": np.arange(3)})
+    >>> arrays, _, same = open_tensors(place)
+    >>> arrays["x"].tolist(), same == digest
+    ([0, 1, 2], True)
     """
+    notes = dict(meta or {})
+    for item in (text for pair in notes.items() for text in pair):
+        if not isinstance(item, str) or not _is_text(item):
+            raise ModelError(f"{path}: meta holds {item!r}; use strings of valid text only.")
     solid = _solid(path, arrays)
+    digest = _digest(solid, notes)
+    seal = dumps({"format": _SEAL_FORMAT, "sha256": digest, "meta": notes})
     with explained(path, "written"):
         try:
-            save_file(solid, os.fspath(path), None if note is None else {_SEAL: note})
+            save_file(solid, os.fspath(path), {_SEAL: seal})
         except SafetensorError as error:
             raise ModelError(f"{path}: cannot be written: {error}.") from error
         # The library makes files that only their owner may read; let others see what they may see
@@ -79,6 +89,7 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], note: str | No
         path.chmod(path.parent.stat().st_mode & 0o666)
         with open_plain(path) as file:
             _read_header(path, file, os.fstat(file.fileno()).st_size)
+    return digest
 
 
 def _solid(path: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -107,16 +118,20 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def open_tensors(path: Path, *, follow: bool = False) -> tuple[dict[str, NDArray[Any]], str | None]:
-    """The arrays of a file as read-only views of its memory map, and its note.
+def open_tensors(
+    path: Path, *, verify: bool = True, follow: bool = False
+) -> tuple[dict[str, NDArray[Any]], dict[str, str], str]:
+    """The arrays of a file as read-only views of its memory map, its notes, and its checksum.
 
-    Costs the header, and one pass over the boolean arrays: a byte other than 0 and 1 in one of
-    these would break whatever computes with it.
+    Without the checksum it costs the header, and one pass over the boolean arrays: a byte other
+    than 0 and 1 in one of these would break whatever computes with it.
 
     Parameters
     ----------
     path : Path
         The file.
+    verify : bool
+        Whether to compare the checksum, which reads the arrays once.
     follow : bool
         Whether the path may be a symbolic link.
     """
@@ -142,7 +157,10 @@ def open_tensors(path: Path, *, follow: bool = False) -> tuple[dict[str, NDArray
             raise ModelError(
                 f"{path}: the shape of the array {shortened(name)!r} is beyond what numpy can hold."
             ) from None
-    return arrays, note
+    digest, meta = _parse_seal(path, note)
+    if verify and _digest(arrays, meta) != digest:
+        raise ModelError(f"{path}: does not match its checksum; the file was altered.")
+    return arrays, meta, digest
 
 
 def _read_header(path: Path, file: BinaryIO, size: int) -> bytes:
@@ -251,14 +269,8 @@ def write_arrays(
     >>> arrays["weights"].tolist(), meta
     ([0.5, 2.0], {'block': '7'})
     """
-    notes = dict(meta or {})
-    for item in (text for pair in notes.items() for text in pair):
-        if not isinstance(item, str) or not _is_text(item):
-            raise ModelError(f"{path}: meta holds {item!r}; use strings of valid text only.")
-    solid = _solid(Path(path), arrays)
-    seal = dumps({"format": _SEAL_FORMAT, "sha256": _digest(solid, notes), "meta": notes})
     with atomic_file(path) as place:
-        write_tensors(place, solid, seal)
+        write_tensors(place, arrays, meta)
 
 
 def read_arrays(
@@ -292,11 +304,7 @@ def read_arrays(
         ...
     longtail.errors.ModelError: no-such-file: is missing.
     """
-    path = Path(path)
-    arrays, note = open_tensors(path, follow=True)
-    digest, meta = _parse_seal(path, note)
-    if verify and _digest(arrays, meta) != digest:
-        raise ModelError(f"{path}: its content does not match its checksum; the file was altered.")
+    arrays, meta, _ = open_tensors(Path(path), verify=verify, follow=True)
     return arrays, meta
 
 

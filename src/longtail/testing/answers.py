@@ -177,8 +177,12 @@ def check_saved_model(estimator: ExtremeClassifier) -> None:
         model.save(f"{place}/model")
         loaded = read(f"{place}/model")
         same(type(loaded), type(model), "the class of the loaded model")
-        same(repr(loaded.get_params()), repr(model.get_params()), "the loaded parameters")
-        same(loaded.classes_.tolist(), model.classes_.tolist(), "the loaded classes_")
+        same(
+            repr(loaded.get_params()),
+            repr(model.get_params()),
+            "what get_params gives after loading",
+        )
+        same(loaded.classes_.tolist(), model.classes_.tolist(), "classes_ after loading")
         same(loaded.predict(X), model.predict(X), "what the loaded model predicts")
         there, here = (each.predict_topk(X, 3) for each in (loaded, model))
         require(

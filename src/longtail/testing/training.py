@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from longtail._sparse import ranked
 from longtail.base import ExtremeClassifier
+from longtail.store.protocol import stored_name
 from longtail.testing.problem import NAMES, files, names_of, require, same, small_problem
 
 
@@ -23,6 +24,11 @@ def check_can_be_stored(estimator: ExtremeClassifier) -> None:
     )
     cls = type(estimator)
     require(bool(cls.method), f"{cls.__name__} has no name; set the class attribute `method`.")
+    require(
+        stored_name(cls) == cls.method,
+        f"{cls.__name__} is not what the name {cls.method!r} leads to; give the class a `method` "
+        "of its own.",
+    )
 
 
 def check_constructor_only_stores(estimator: ExtremeClassifier) -> None:
