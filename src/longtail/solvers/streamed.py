@@ -257,7 +257,7 @@ class _Stream:
                 np.add(total, waiting.pop(due), out=total)
                 due += 1
 
-        def made(piece: tuple[int, Piece], stop: NDArray[np.int8]) -> _Array:
+        def made(piece: tuple[int, Piece]) -> _Array:
             block = piece[1]
             return work(block if isinstance(block, Block) else block())
 

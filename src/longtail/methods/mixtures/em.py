@@ -210,12 +210,12 @@ class Points:
         """log π_k(x) + log p(y | x, k) of each point and component, (n, K). O(n·K·L)."""
         out = np.concatenate([gate.log_weights(block) for block in self.blocks])
 
-        def work(number: int, stop: NDArray[np.int8]) -> None:
+        def work(number: int) -> None:
             first = number * self.size
             odds = experts.log_odds(self.blocks[number])
             set_logs(odds, self.indptr, self.indices, first, out[first : first + self.size])
 
-        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs, done=lambda *_: None)
+        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs)
         return out
 
 

@@ -257,12 +257,10 @@ class _Trainer:
         encoder = self._frozen()
         out = np.empty((X.shape[0], self.settings.n_bits), dtype=np.float32)
 
-        def work(first: int, stop: NDArray[np.int8]) -> None:
+        def work(first: int) -> None:
             out[first : first + ROWS] = encoder.values(X[first : first + ROWS])
 
-        run_threads(
-            work, range(0, X.shape[0], ROWS), n_jobs=self.settings.n_jobs, done=lambda *_: None
-        )
+        run_threads(work, range(0, X.shape[0], ROWS), n_jobs=self.settings.n_jobs)
         return out
 
     def _objective(

@@ -42,7 +42,7 @@ from longtail.methods.trees._log_tree_kernels import (
 from longtail.parameters import Count, Jobs, MemoryLimit, NotNegative, Seed, UpToOne, at_least
 from longtail.runtime.checkpoint import Checkpoint, fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
-from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.executor import run_here_or_on_threads
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Run
 
@@ -258,17 +258,12 @@ class LogTree(ExtremeClassifier):
         rows, leaves = _arrays_of(X), np.empty(X.shape[0], dtype=np.int64)
         weights, links = read_only(self.weights_), read_only(self.links_)
 
-        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                walk(*rows, *span, X.shape[1], self.table_bits_, weights, links, leaves)
+        def work(span: tuple[int, int]) -> None:
+            walk(*rows, *span, X.shape[1], self.table_bits_, weights, links, leaves)
 
         n = X.shape[0]
         spans = [(first, min(first + SPAN, n)) for first in range(0, n, SPAN)]
-        if len(spans) == 1 or thread_count(self.n_jobs) == 1:
-            for span in spans:
-                work(span, np.zeros(1, dtype=np.int8))
-        else:
-            run_threads(work, spans, n_jobs=self.n_jobs, done=lambda *_: None, limit_blas=False)
+        run_here_or_on_threads(work, spans, n_jobs=self.n_jobs)
         return leaves
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
