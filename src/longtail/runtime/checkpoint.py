@@ -168,6 +168,20 @@ class Checkpoint:
         return self.folder / f"block-{block:06d}.safetensors"
 
 
+def is_like(arrays: Mapping[str, NDArray[Any]], like: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether arrays that were read have the names, shapes and types of others.
+
+    Examples
+    --------
+    >>> is_like({"sum": np.zeros(2)}, {"sum": np.ones(2)}), is_like({}, {"sum": np.ones(2)})
+    (True, False)
+    """
+    return set(arrays) == set(like) and all(
+        arrays[name].shape == part.shape and arrays[name].dtype == part.dtype
+        for name, part in like.items()
+    )
+
+
 class LatestState:
     """The latest state of work that goes step by step; nothing is kept without a folder.
 
