@@ -10,7 +10,8 @@ of equally distant points, those of smaller number.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -264,7 +265,8 @@ def find_others(
     return Neighbours(indices, distances)
 
 
-class OthersTask(NamedTuple):
+@dataclass(frozen=True)
+class OthersTask:
     """An index, the points that it was made of, and how many neighbours each of them is to get."""
 
     index: NeighbourIndex

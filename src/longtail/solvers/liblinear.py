@@ -166,7 +166,7 @@ def solve_together(task: LiblinearTask, classes: NDArray[np.int64]) -> Arrays:
     """
     if len(classes) == 1:
         return pack_columns([np.empty(0)], [np.empty(0)], KINDS, sweeps=[0])
-    _, first, of = np.unique(task.y, return_index=True, return_inverse=True)
+    _, first, of = np.unique(np.asarray(task.y), return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
     model = _fitted(task.X, rank[of], multi_class="crammer_singer", **task.settings)
     weights = np.column_stack([model.coef_, model.intercept_])
