@@ -79,7 +79,7 @@ TASKS = {
         lambda run: OVA()._fit(X, sp.csr_array(Y), run)
     ),
     "liblinear l1": lambda X, Y: recorded(
-        lambda run: CCDL1()._train(X, sp.csr_array(Y), run)
+        lambda run: CCDL1()._train(X, sp.csr_array(Y), run, None)
     ),
     "pairs": lambda X, Y: (
         lib.solve_pairs,

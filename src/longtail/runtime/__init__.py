@@ -1,4 +1,4 @@
-"""Where work runs: threads, blocks, checkpoints, progress, memory limits, random seeds."""
+"""Where work runs: executors, blocks, checkpoints, progress, memory limits, random seeds."""
 
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import LatestState, fingerprint

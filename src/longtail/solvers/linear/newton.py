@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtail.runtime.workers import check_running
+from longtail.solvers._product_kernels import column_dots
 from longtail.solvers.linear._matrix_kernels import block_scores
 from longtail.solvers.linear._newton_kernels import (
     advance_cg,
-    column_dots,
     gradient_pass,
     hessian_pass,
     move,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from longtail.errors import InputError
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.workers import check_running
+from longtail.solvers._product_kernels import column_dots
 from longtail.solvers.ridge._ridge_kernels import (
-    column_dots,
     normal_times,
     take_step,
     transposed_times,

@@ -18,15 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail._sparse import all_finite, as_csr
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.parameters import check_positive, is_number
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
+from longtail.solvers._product_kernels import scores_of_rows
 from longtail.solvers.linear.task import BLOCK, BLOCK_BYTES
+from longtail.solvers.points import checked_points
 from longtail.solvers.ridge._block import RidgeTask, Targets, prepared, solve_block
-from longtail.solvers.ridge._ridge_kernels import times_rows
 
 SOLVERS = ("primal", "dual", "conjugate_gradient")
 SMALL = 2000  # features or points up to which a dense factor is made
@@ -168,9 +168,9 @@ def ridge_values(X: sp.csr_array, weights: NDArray[Any], *, bias: float = 1.0) -
     [[7.0, 1.0]]
     """
     out = np.empty((X.shape[0], weights.shape[1]))
-    times_rows(
-        X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, float(bias),
-        read_only(weights), out,
+    scores_of_rows(
+        X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False),
+        X.data.astype(np.float64, copy=False), float(bias), read_only(weights), 0, out,
     )  # fmt: skip
     return out
 
@@ -188,13 +188,7 @@ def _make_task(
         )
     if not (is_number(max_iter) and max_iter >= 1):
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
-    rows = as_csr(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.shape[1] >= 2**31 - 1:
-        raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not all_finite(rows.data):
-        raise InputError("X contains NaN or infinity; replace these values before training.")
+    rows = checked_points(X)
     if hasattr(Z, "columns") and hasattr(Z, "parts"):
         targets: Targets = Z
     else:

@@ -18,14 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail._sparse import all_finite, as_csr
+from longtail._sparse import as_csr
 from longtail.errors import ConvergenceWarning, InputError
 from longtail.parameters import check_count, check_not_negative, check_positive
 from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
-from longtail.solvers.softmax._softmax_kernels import scores_of_rows
+from longtail.solvers._product_kernels import scores_of_rows
+from longtail.solvers.points import checked_points
 from longtail.solvers.softmax.loss import SoftmaxLoss, working_type
 from longtail.solvers.softmax.minimise import Minimum, minimise
 from longtail.solvers.softmax.quasi_newton import descend
@@ -328,13 +329,7 @@ def _shares(
 def _checked(
     X: Any, targets: Any, sample_weight: Any
 ) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.float64]]:
-    rows = as_csr(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.shape[1] >= 2**31 - 1:
-        raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not all_finite(rows.data):
-        raise InputError("X contains NaN or infinity; replace these values before training.")
+    rows = checked_points(X)
     wanted = sp.csr_array(as_csr(targets, dtype=np.float64), copy=True)
     wanted.eliminate_zeros()
     if wanted.shape[0] != rows.shape[0]:
