@@ -24,9 +24,9 @@ from longtail.data import read_dataset
 from longtail.errors import ConvergenceWarning
 from longtail.features import RowScaler
 from longtail.methods.linear import ProXML, certify
-from longtail.methods.linear._ccd_labels import Settings, l1_point, solve_labels
+from longtail.runtime import ProcessExecutor
 from longtail.solvers import fit_linear
-from longtail.solvers.liblinear import in_processes
+from longtail.solvers.liblinear import l1_point, l1_task, solve_l1_labels
 from measuring import timed
 
 SWEEPS = 1000
@@ -69,10 +69,11 @@ class Sample:
         return np.array(found).T
 
     def liblinear(self, eps, sweeps=SWEEPS):
-        blocks = [[rows] for rows in self.positives]
-        settings = Settings(self.strength, eps, sweeps)
-        answers = in_processes(solve_labels, self.rows, blocks, settings, n_jobs=2)
-        return [answer for block in answers for answer in block]
+        task = l1_task(self.rows, self.strength, eps, sweeps)
+        blocks = enumerate([rows] for rows in self.positives)
+        found = {}
+        ProcessExecutor(2).each(solve_l1_labels, task, blocks, found.__setitem__)
+        return [found[label] for label in range(len(found))]
 
     def line(self, name, objectives, *, stopped=None, seconds=None):
         """Remember a line of the table; its objectives may be the best there are."""
@@ -107,9 +108,9 @@ class Sample:
         answers = self.liblinear(eps, sweeps)
         self.line(
             f"liblinear, eps {eps:g}, {sweeps} sweeps",
-            np.array([answer.objective for answer in answers]),
-            stopped=[not answer.converged for answer in answers],
-            seconds=sum(answer.seconds for answer in answers),
+            np.concatenate([answer["objective"] for answer in answers]),
+            stopped=[not answer["converged"][0] for answer in answers],
+            seconds=sum(answer["seconds"][0] for answer in answers),
         )
 
 
@@ -257,12 +258,14 @@ def eurlex_as_it_is(n_labels, steps=2000):
     answers = sample.liblinear(0.01)
     ended = sp.lil_array((train.X.shape[1] + 1, n_labels))
     for b, answer in enumerate(answers):
-        ended[answer.features, b] = answer.values
+        ended[answer["features"], b] = answer["values"]
     better = sample.solve(
         solver="accelerated", warm_start=ended.tocsc(), tol=1e-3, max_iter=steps // 10
     )
-    above = 100 * (np.array([answer.objective for answer in answers]) / better.objective - 1.0)
-    stopped = sum(not answer.converged for answer in answers)
+    above = 100 * (
+        np.concatenate([answer["objective"] for answer in answers]) / better.objective - 1.0
+    )
+    stopped = sum(not answer["converged"][0] for answer in answers)
     print(
         f"\nEURLex-4K, rows as they are, strength 0.5, {n_labels} labels\n"
         f"  liblinear, eps 0.01, ended {stopped} of them at {SWEEPS} sweeps; {steps} "

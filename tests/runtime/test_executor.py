@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from longtail.errors import ParameterError
 from longtail.runtime.executor import run_threads, thread_count
 from longtail.runtime.run import Stopped
+from longtail.runtime.workers import stopping
 
 
 def test_every_piece_is_done_once_and_reported_here():
@@ -22,7 +23,7 @@ def test_every_piece_is_done_once_and_reported_here():
         assert threading.get_ident() == here
         results[piece] = result
 
-    run_threads(lambda piece, stop: piece**2, range(50), n_jobs=3, done=done)
+    run_threads(lambda piece: piece**2, range(50), n_jobs=3, done=done)
     assert results == {i: i * i for i in range(50)}
 
 
@@ -30,10 +31,10 @@ def test_an_error_in_a_worker_comes_through_and_stops_the_others():
     started = threading.Event()
     stopped = threading.Event()
 
-    def work(piece, stop):
+    def work(piece):
         if piece == 0:
             started.set()
-            while not stop[0]:
+            while not stopping()[0]:
                 stopped.wait(0.01)
             stopped.set()
             raise Stopped
@@ -51,12 +52,12 @@ def test_blas_does_not_add_threads_of_its_own():
     def is_ours(pool):
         return pool["user_api"] == "blas" and re.search(r"(numpy|scipy)[^/]*/", pool["filepath"])
 
-    def work(piece, stop):
+    def work(piece):
         return {pool["num_threads"] for pool in threadpool_info() if is_ours(pool)}
 
     seen = []
     with threadpool_limits(limits=2, user_api="blas"):
-        assert work(0, None) == {2}
+        assert work(0) == {2}
         run_threads(work, range(4), n_jobs=2, done=lambda piece, result: seen.append(result))
     assert seen == [{1}] * 4
 

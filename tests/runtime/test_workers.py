@@ -23,16 +23,15 @@ import time
 from _thread import _count as count
 from longtail.runtime.libraries import _libraries
 from longtail.runtime.executor import run_threads
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running
 
 for library in _libraries():
     library.set_num_threads(2)
 allowed = [library.num_threads for library in _libraries()]
 
-def work(piece, stop):
+def work(piece):
     for _ in range(piece):
-        if stop[0]:
-            raise Stopped
+        check_running()
         time.sleep(0.0005)
     return piece
 

@@ -142,9 +142,9 @@ def test_what_the_dual_leaves_is_finished_by_newton_steps(monkeypatch):
     t = (rng.random((900, 2)) < 0.5).astype(float)
     handed_over = []
 
-    def newton(task, problems, stop, start, lower):
+    def newton(task, problems, start, lower):
         handed_over.append((start, lower))
-        return dual.solve_newton.__wrapped__(task, problems, stop, start, lower)
+        return dual.solve_newton.__wrapped__(task, problems, start, lower)
 
     newton.__wrapped__ = dual.solve_newton
     monkeypatch.setattr(dual, "MAX_ROUNDS", 1)
@@ -271,9 +271,9 @@ def test_blocks_stay_within_their_memory(loss, monkeypatch):
     sizes = []
     name, (solver, bytes_a_problem) = next(iter(train.SOLVERS["l2", loss].items()))
 
-    def counting(task, problems, stop):
+    def counting(task, problems):
         sizes.append(len(problems))
-        return solver(task, problems, stop)
+        return solver(task, problems)
 
     monkeypatch.setitem(train.SOLVERS, ("l2", loss), {name: (counting, bytes_a_problem)})
     rng = np.random.default_rng(0)

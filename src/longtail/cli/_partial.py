@@ -1,33 +1,27 @@
 """`MODEL.partial`: what an unfinished training leaves, so that the same command goes on from there.
 
-The folder holds `train.json`, which says what was being trained, and the checkpoints of the engine.
-At every moment it is either a state to go on from or as good as empty, whenever the process is
-killed, also while the folder is removed.
+The folder holds a note, which says what was being trained, and below it the checkpoints of the
+training, in the form of `longtail.runtime.checkpoint`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from longtail import store
 from longtail.cli._failures import Interrupted
 from longtail.errors import CheckpointError
+from longtail.runtime.checkpoint import holds_work, is_bare, note_in, remove_work, write_note
 
-_NOTE = "train.json"
-_KIND = "longtail training"
-_RUN = "run.json"
-_WORKPLACE = ".longtail-"
+_TRAINING = "training"  # what the note is about, beside the solvers' own
 
 
 def refuse_partial(path: Path) -> None:
     """Refuse the folder of an unfinished training where data or a model is wanted."""
-    found = _note_in(path)
+    found = _training_in(path)
     if found is not None:
         what = f"{found.get('method')} on {found.get('data')}"
         raise CheckpointError(
@@ -35,13 +29,10 @@ def refuse_partial(path: Path) -> None:
         )
 
 
-def _note_in(folder: Path) -> dict[str, Any] | None:
-    """The note of a folder, if it is one of ours."""
-    try:
-        found = json.loads((folder / _NOTE).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and found.get("kind") == _KIND else None
+def _training_in(folder: Path) -> dict[str, Any] | None:
+    """What was being trained in a folder, if that was the command line's."""
+    found = (note_in(folder) or {}).get(_TRAINING)
+    return found if isinstance(found, dict) else None
 
 
 class Partial:
@@ -59,7 +50,7 @@ class Partial:
         target = Path(os.path.realpath(model))
         self.folder = target.with_name(f"{target.name}.partial")
         self.checkpoint = self.folder / "checkpoint"
-        self._notes = {"kind": _KIND, **notes}
+        self._notes = notes
 
     def check(self) -> bool:
         """Whether there is something to go on from; refuse a folder that is something else."""
@@ -69,10 +60,9 @@ class Partial:
             raise CheckpointError(
                 f"{self.folder} is in the way of the checkpoints; move it elsewhere."
             )
-        own = [entry for entry in self.folder.iterdir() if not entry.name.startswith(_WORKPLACE)]
-        if not own:
+        if is_bare(self.folder):
             return False
-        found = self._found()
+        found = _training_in(self.folder)
         if found is None:
             raise CheckpointError(
                 f"{self.folder} is in the way of the checkpoints and holds something else; move it "
@@ -84,7 +74,7 @@ class Partial:
 
     def belongs_to_other_work(self) -> CheckpointError:
         """The refusal to go on from another training."""
-        found = self._found() or {}
+        found = _training_in(self.folder) or {}
         what = f"{found.get('method')} on {found.get('data')}"
         return CheckpointError(
             f"{self.folder} holds an unfinished training ({what}) with other data, options or "
@@ -93,10 +83,7 @@ class Partial:
 
     def begin(self) -> None:
         """Make the folder, with its note first."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self._found() is None:
-            with store.atomic_file(self.folder / _NOTE) as place:
-                place.write_text(json.dumps(self._notes), encoding="utf-8")
+        write_note(self.folder, {_TRAINING: self._notes})
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -104,44 +91,20 @@ class Partial:
         try:
             yield
         except KeyboardInterrupt:
-            if self.is_worth_keeping():
+            if holds_work(self.checkpoint):
                 raise Interrupted(
                     f"Interrupted: what is finished is kept in {self.folder}; run the same command "
                     "again to go on."
                 ) from None
-            self.remove()
+            remove_work(self.folder)
             raise Interrupted(
                 "Interrupted before anything was finished; nothing is left."
             ) from None
         except BaseException:
-            if not self.is_worth_keeping():
-                self.remove()
+            if not holds_work(self.checkpoint):
+                remove_work(self.folder)
             raise
 
-    def is_worth_keeping(self) -> bool:
-        """Whether any piece of work is finished."""
-        return any(
-            name != _RUN and not name.startswith(_WORKPLACE)
-            for _, _, names in os.walk(self.checkpoint)
-            for name in names
-        )
-
     def remove(self) -> None:
-        """Delete the folder; the notes that make sense of the rest go last."""
-        if not self.folder.is_dir():
-            return
-        for place, folders, names in os.walk(self.checkpoint, topdown=False):
-            for name in folders:
-                if name.startswith(_WORKPLACE):
-                    shutil.rmtree(Path(place, name), ignore_errors=True)
-            for name in sorted(names, key=lambda name: name == _RUN):
-                Path(place, name).unlink(missing_ok=True)
-            Path(place).rmdir()
-        (self.folder / _NOTE).unlink(missing_ok=True)
-        for left in self.folder.glob(f"{_WORKPLACE}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        self.folder.rmdir()
-
-    def _found(self) -> dict[str, Any] | None:
-        """The note of the folder, if it is one of ours."""
-        return _note_in(self.folder)
+        """Delete the folder."""
+        remove_work(self.folder)

@@ -1,26 +1,36 @@
-"""Finished blocks on disk, so that a run that was killed goes on where it stopped.
+"""Finished work on disk, so that a run that was killed goes on where it stopped.
 
-A checkpoint folder holds `run.json`, which names the work by a fingerprint of everything that
-decides the result, and one checked file a finished block. Blocks do not depend on each other, so a
-resumed run gives the same weights, bit for bit.
+A folder of unfinished work holds a note, `run.json`, which says what the work is; for a solver that
+is a fingerprint of everything that decides the result. Beside it is what was finished: a checked
+file per block, or the latest state of work that goes step by step. A resumed run gives the same
+weights, bit for bit. Whenever a process is killed, also while it removes the folder, what is left
+is either something to go on from or as good as empty.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import CheckpointError, ModelError
+from longtail.runtime.run import Run
 from longtail.store import atomic_file, read_arrays, write_arrays
 
 FORMAT = 1
+NOTE = "run.json"
+WORKPLACE = ".longtail-"
+"""How the names of files begin that the store is writing, or has left behind."""
+
+Made = TypeVar("Made")
 
 
 def fingerprint(**parts: Any) -> str:
@@ -52,13 +62,65 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(repr(value).encode())
 
 
+def note_in(folder: Path) -> dict[str, Any] | None:
+    """The note of a folder of unfinished work; None if it has none."""
+    try:
+        found = json.loads((folder / NOTE).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("format") == FORMAT else None
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether a folder is empty, or holds only what a run left that was killed at its first note.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     is_bare(Path(folder))
+    True
+    """
+    return all(entry.name.startswith(WORKPLACE) for entry in folder.iterdir())
+
+
+def write_note(folder: Path, about: Mapping[str, Any]) -> None:
+    """Make the folder, with its note first; a note that is there stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if note_in(folder) is None:
+        with atomic_file(folder / NOTE) as path:
+            path.write_text(json.dumps({"format": FORMAT, **about}), encoding="utf-8")
+
+
+def holds_work(folder: Path) -> bool:
+    """Whether anything is finished there, or in the folders below."""
+    return any(
+        name != NOTE and not name.startswith(WORKPLACE)
+        for _, _, names in os.walk(folder)
+        for name in names
+    )
+
+
+def remove_work(folder: Path) -> None:
+    """Delete a folder of unfinished work; the notes, which make sense of the rest, go last."""
+    if not folder.is_dir():
+        return
+    for place, folders, names in os.walk(folder, topdown=False):
+        for name in folders:
+            if name.startswith(WORKPLACE):
+                shutil.rmtree(Path(place, name), ignore_errors=True)
+        for name in sorted(names, key=lambda name: name == NOTE):
+            Path(place, name).unlink(missing_ok=True)
+        Path(place).rmdir()
+
+
 class Checkpoint:
-    """The folder of one run.
+    """The folder of one piece of work: its note and its blocks.
 
     Parameters
     ----------
     folder : Path
-        Made if it is not there. If it holds another run, `CheckpointError`.
+        Made if it is not there. If it holds other work, `CheckpointError`.
     identity : str
         Fingerprint of the work.
     """
@@ -66,30 +128,23 @@ class Checkpoint:
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
         self.identity = identity
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise CheckpointError(f"{folder} is no folder; name another for checkpoints.") from None
-        note = folder / "run.json"
-        if note.exists():
-            try:
-                found = json.loads(note.read_bytes())
-                same = found["format"] == FORMAT and found["fingerprint"] == identity
-            except (ValueError, KeyError, TypeError):
-                same = False
-            if not same:
+        about = {"fingerprint": identity}
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise CheckpointError(f"{folder} is no folder; name another for checkpoints.")
+        if (folder / NOTE).exists():
+            if note_in(folder) != {"format": FORMAT, **about}:
                 raise CheckpointError(
                     f"{folder} holds the checkpoints of other work (other data, parameters or "
                     "version); delete that folder or name another one."
                 )
-        else:
-            # A run that was killed while it wrote the note leaves the store's workplace behind.
-            if any(not entry.name.startswith(".longtail-") for entry in folder.iterdir()):
-                raise CheckpointError(
-                    f"{folder} is not empty and holds no checkpoints; name another folder."
-                )
-            with atomic_file(note) as path:
-                path.write_text(json.dumps({"format": FORMAT, "fingerprint": identity}))
+        elif folder.is_dir() and not is_bare(folder):
+            raise CheckpointError(
+                f"{folder} is not empty and holds no checkpoints; name another folder."
+            )
+        try:
+            write_note(folder, about)
+        except (FileExistsError, NotADirectoryError):
+            raise CheckpointError(f"{folder} is no folder; name another for checkpoints.") from None
 
     def load(self, block: int) -> dict[str, NDArray[Any]] | None:
         """The arrays of a finished block; None where it is missing or damaged."""
@@ -113,35 +168,57 @@ class Checkpoint:
         return self.folder / f"block-{block:06d}.safetensors"
 
 
-COLUMNS = ("features", "values", "ends")
-"""Arrays of a block of sparse columns: features with a weight, weights, where each column ends."""
-
-
-def holds_columns(
-    arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, Any], size: int, n_features: int
-) -> bool:
-    """Whether arrays that were read are the block of `size` sparse columns they claim to be.
-
-    `kinds` are the types of `COLUMNS` and of the arrays with an entry a column. Feature
-    `n_features` is the bias.
+def is_like(arrays: Mapping[str, NDArray[Any]], like: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether arrays that were read have the names, shapes and types of others.
 
     Examples
     --------
-    >>> block = {"features": np.array([0, 2]), "values": np.ones(2), "ends": np.array([0, 1, 2])}
-    >>> kinds = {name: array.dtype for name, array in block.items()}
-    >>> holds_columns(block, kinds, 2, 2), holds_columns(block, kinds, 2, 1)
+    >>> is_like({"sum": np.zeros(2)}, {"sum": np.ones(2)}), is_like({}, {"sum": np.ones(2)})
     (True, False)
     """
-    if set(arrays) != set(kinds):
-        return False
-    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
-        return False
-    ends, features = arrays["ends"], arrays["features"]
-    return bool(
-        all(len(arrays[name]) == size for name in kinds if name not in COLUMNS)
-        and len(ends) == size + 1
-        and ends[0] == 0
-        and (np.diff(ends) >= 0).all()
-        and len(features) == len(arrays["values"]) == ends[-1]
-        and ((features >= 0) & (features <= n_features)).all()
+    return set(arrays) == set(like) and all(
+        arrays[name].shape == part.shape and arrays[name].dtype == part.dtype
+        for name, part in like.items()
     )
+
+
+class LatestState:
+    """The latest state of work that goes step by step; nothing is kept without a folder.
+
+    Parameters
+    ----------
+    run : Run
+        Where states are kept.
+    identity : callable
+        Gives the fingerprint of the work, if there is a folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     run = Run(checkpoint=Path(folder, "work"))
+    ...     LatestState(run, lambda: "sums").write(lambda: {"sum": np.array([3.0])})
+    ...     LatestState(run, lambda: "sums").read(lambda arrays: float(arrays["sum"][0]))
+    3.0
+    """
+
+    def __init__(self, run: Run, identity: Callable[[], str]) -> None:
+        self._store = None if run.checkpoint is None else Checkpoint(run.checkpoint, identity())
+
+    def read(self, make: Callable[[dict[str, NDArray[Any]]], Made | None]) -> Made | None:
+        """What `make` makes of the last state; None without one, or if it is damaged.
+
+        `make` gives None, or raises `ModelError`, for arrays that are no such state.
+        """
+        arrays = None if self._store is None else self._store.load(0)
+        if arrays is None:
+            return None
+        try:
+            return make(arrays)
+        except ModelError:
+            return None
+
+    def write(self, make: Callable[[], Mapping[str, NDArray[Any]]]) -> None:
+        """Keep the state that `make` gives in place of the one before, if there is a folder."""
+        if self._store is not None:
+            self._store.save(0, make())

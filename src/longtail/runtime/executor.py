@@ -1,5 +1,7 @@
-"""Run pieces of work on threads of this process, and stop at once when asked.
+"""Who solves the blocks of a task: threads of this process, or other processes.
 
+A block is solved by a function of a module, `solve(task, block)`. The task is plain arrays and
+settings, so that any worker can have it; whether the work is to stop, the function asks `stopping`.
 Kernels release the GIL, so threads use all cores on one copy of X. The calling thread only waits,
 which lets Ctrl-C through even while every kernel is busy.
 """
@@ -7,14 +9,13 @@ which lets Ctrl-C through even while every kernel is busy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import NDArray
+from joblib import Parallel, delayed, effective_n_jobs
 
 from longtail.parameters import check_jobs
 from longtail.runtime.libraries import one_thread
@@ -22,9 +23,11 @@ from longtail.runtime.workers import Workers
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+Solve = Callable[[Any, Any], Any]
+"""A function of a module, `solve(task, block)`."""
 
 AHEAD = 4
-"""Pieces a thread that are under way at a time."""
+"""Pieces per thread that are under way at a time."""
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -41,26 +44,129 @@ def thread_count(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
+class Executor(Protocol):
+    """Who solves blocks; a `Run` may name one.
+
+    Attributes
+    ----------
+    isolated : bool
+        Whether no two blocks are solved in one process at the same time.
+    """
+
+    isolated: ClassVar[bool]
+
+    def each(
+        self,
+        solve: Solve,
+        task: Any,
+        blocks: Iterable[tuple[int, Any]],
+        done: Callable[[int, Any], None],
+    ) -> None:
+        """Call `done(number, solve(task, block))` in this thread for each numbered block."""
+
+
+@dataclass(frozen=True)
+class ThreadExecutor:
+    """Threads of this process. Blocks end in any order.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads, as in scikit-learn.
+
+    Examples
+    --------
+    >>> found = {}
+    >>> ThreadExecutor(2).each(pow, 3, enumerate([1, 2]), found.__setitem__)
+    >>> sorted(found.items())
+    [(0, 3), (1, 9)]
+    """
+
+    isolated: ClassVar[bool] = False
+
+    n_jobs: int | None = None
+
+    def each(
+        self,
+        solve: Solve,
+        task: Any,
+        blocks: Iterable[tuple[int, Any]],
+        done: Callable[[int, Any], None],
+    ) -> None:
+        """See `Executor`."""
+        run_threads(
+            partial(_solved, solve, task), blocks, n_jobs=self.n_jobs,
+            done=lambda numbered, result: done(numbered[0], result),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ProcessExecutor:
+    """Other processes of this machine, which share large arrays of the task. Blocks end in order.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Processes, as in scikit-learn. One process, or one block, is this process itself.
+
+    Examples
+    --------
+    >>> found = {}
+    >>> ProcessExecutor(1).each(pow, 3, enumerate([1, 2]), found.__setitem__)
+    >>> found
+    {0: 3, 1: 9}
+    """
+
+    isolated: ClassVar[bool] = True
+
+    n_jobs: int | None = None
+
+    def each(
+        self,
+        solve: Solve,
+        task: Any,
+        blocks: Iterable[tuple[int, Any]],
+        done: Callable[[int, Any], None],
+    ) -> None:
+        """See `Executor`."""
+        numbered = list(blocks)
+        processes = min(thread_count(self.n_jobs), max(len(numbered), 1))
+        # Arrays arrive as memory maps; kernels are compiled for arrays that can be written to.
+        pool = Parallel(n_jobs=processes, return_as="generator", mmap_mode="c")
+        results = pool(delayed(_solved_alone)(solve, task, block) for _, block in numbered)
+        with closing(results):
+            for (number, _), result in zip(numbered, results, strict=True):
+                done(number, result)
+
+
+def _solved(solve: Solve, task: Any, numbered: tuple[int, Any]) -> Any:
+    return solve(task, numbered[1])
+
+
+def _solved_alone(solve: Solve, task: Any, block: Any) -> Any:
+    with one_thread():
+        return solve(task, block)
+
+
 def run_threads(
-    work: Callable[[Piece, NDArray[np.int8]], Result],
+    work: Callable[[Piece], Result],
     pieces: Iterable[Piece],
     *,
     n_jobs: int | None,
-    done: Callable[[Piece, Result], None],
+    done: Callable[[Piece, Result], None] | None = None,
     limit_blas: bool = True,
 ) -> None:
-    """Do `work(piece, stop)` for every piece; `done(piece, result)` in this thread as each ends.
+    """Do `work(piece)` for every piece; `done(piece, result)` in this thread as each ends.
 
     Parameters
     ----------
     work : callable
-        Gets the piece and the stop flag, an int8 array of one entry; when that is no longer zero
-        it raises `Stopped` soon.
+        Gets the piece. Where that takes long, it asks `stopping` and raises `Stopped`.
     pieces : iterable
         Any order of finishing may occur with more than one thread. A few are under way at a time.
     n_jobs : int or None
         As in scikit-learn.
-    done : callable
+    done : callable, optional
         Called in the calling thread. What it raises stops the run.
     limit_blas : bool
         Whether to hold BLAS down to one thread meanwhile, which is a setting of the whole process;
@@ -71,10 +177,34 @@ def run_threads(
     with one_thread() if limit_blas else nullcontext(), Workers(threads) as workers:
         while True:
             for piece in islice(coming, AHEAD * threads - workers.under_way):
-                workers.submit(piece, partial(work, piece, workers.stop))
+                workers.submit(piece, partial(work, piece))
             if not workers.under_way:
                 break
-            done(*workers.next_ended())
+            piece, result = workers.next_ended()
+            if done is not None:
+                done(piece, result)
+
+
+def run_here_or_on_threads(
+    work: Callable[[Piece], Any], pieces: Iterable[Piece], *, n_jobs: int | None
+) -> None:
+    """Do `work(piece)` for every piece, without threads where these would bring only their start.
+
+    For prediction: BLAS is left alone.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> run_here_or_on_threads(seen.append, [1, 2], n_jobs=1)
+    >>> seen
+    [1, 2]
+    """
+    listed = list(pieces)
+    if len(listed) <= 1 or thread_count(n_jobs) == 1:
+        for piece in listed:
+            work(piece)
+    else:
+        run_threads(work, listed, n_jobs=n_jobs, limit_blas=False)
 
 
 def in_blocks(
@@ -89,12 +219,13 @@ def in_blocks(
     *matrices : arrays or CSR matrices
         With the same number of rows.
     size : int
-        Rows a block; it must not depend on the threads if the results are not to.
+        Rows per block; it must not depend on the threads if the results are not to.
     n_jobs : int or None
         As in scikit-learn. One block is done in the calling thread.
 
     Examples
     --------
+    >>> import numpy as np
     >>> in_blocks(lambda block: block.sum(), np.arange(5), size=2, n_jobs=2)
     [np.int64(1), np.int64(5), np.int64(4)]
     """
@@ -103,7 +234,7 @@ def in_blocks(
         return [work(*matrices)]
     found: dict[int, Result] = {}
     run_threads(
-        lambda first, stop: work(*(matrix[first : first + size] for matrix in matrices)), starts,
+        lambda first: work(*(matrix[first : first + size] for matrix in matrices)), starts,
         n_jobs=n_jobs, done=found.__setitem__,
     )  # fmt: skip
     return [found[first] for first in starts]

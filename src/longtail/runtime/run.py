@@ -1,7 +1,7 @@
-"""One run of some long work: who hears of its progress, where its checkpoints go, when it stops.
+"""One run of some long work: who hears of its progress, where its checkpoints go, who does it.
 
-A `Run` is handed down from `fit` to the engine, so that no method needs to know about terminals or
-folders. Methods that call the engine several times give each call a part of its own.
+A `Run` is handed down from `fit` to the solvers, so that no method needs to know about terminals,
+folders or processes. Methods that call solvers several times give each call a part of its own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longtail.errors import ParameterError
+
+if TYPE_CHECKING:
+    from longtail.runtime.executor import Executor
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)` after every finished piece of work."""
@@ -36,11 +39,15 @@ class Run:
         Folder for finished pieces; a run that finds its own pieces there goes on after them.
     names : sequence, optional
         Names of the labels, for warnings.
+    executor : Executor, optional
+        Who solves the blocks of a task; by default threads of this process, as many as `n_jobs`
+        says.
     """
 
     progress: Progress | None = None
     checkpoint: Path | None = None
     names: Sequence[Any] | None = None
+    executor: Executor | None = None
 
     def part(self, name: str) -> Run:
         """The same run with its checkpoints in a folder of their own."""

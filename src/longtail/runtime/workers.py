@@ -22,7 +22,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longtail.runtime.run import Stopped
+
 PATIENCE = 0.2  # seconds; waiting without a limit is deaf to Ctrl-C on Windows
+
+_HERE = threading.local()
+_NEVER: NDArray[np.int8] = np.zeros(1, dtype=np.int8)
+
+
+def stopping() -> NDArray[np.int8]:
+    """The stop flag of the work that this thread does: not zero once it is to end soon.
+
+    Kernels get the array, and look at it now and then. Whoever sees it up raises `Stopped`. Where
+    nobody can ask for a stop, as in a process of its own, it stays zero.
+
+    Examples
+    --------
+    >>> stopping().tolist()
+    [0]
+    """
+    flag: NDArray[np.int8] = getattr(_HERE, "stop", _NEVER)
+    return flag
+
+
+def check_running() -> None:
+    """Raise `Stopped` if the work that this thread does is to end.
+
+    Examples
+    --------
+    >>> check_running()
+    """
+    if stopping()[0]:
+        raise Stopped
 
 
 class Workers:
@@ -156,6 +187,7 @@ def _work(
     closer: Any,
 ) -> None:
     """Do tasks until something else comes, and leave something for the next thread, too."""
+    _HERE.stop = stop
     while isinstance(handed_in := waiting.get(), tuple):
         name, task = handed_in
         if not stop[0]:

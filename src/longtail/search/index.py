@@ -20,8 +20,9 @@ from longtail._numba import read_only
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
 from longtail.labels import TailRanking
-from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.executor import run_here_or_on_threads, thread_count
 from longtail.runtime.kept import kept_for
+from longtail.runtime.workers import check_running
 from longtail.search._index_kernels import above_rows, all_rows, topk_rows
 
 CHUNK = 256  # rows that are worth a piece of work of their own
@@ -117,12 +118,9 @@ class LinearIndex:
         labels = np.empty((n, k), dtype=np.int32)
         values = np.empty((n, k))
 
-        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                with self._scratch() as scratch:
-                    topk_rows(
-                        *points, *span, *self._model, *rest, *formula, *scratch, labels, values
-                    )
+        def work(span: tuple[int, int]) -> None:
+            with self._scratch() as scratch:
+                topk_rows(*points, *span, *self._model, *rest, *formula, *scratch, labels, values)
 
         if n_labels:
             _run(work, n, n_jobs)
@@ -143,13 +141,14 @@ class LinearIndex:
         )
         parts: dict[int, tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]] = {}
 
-        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
+        def work(span: tuple[int, int]) -> None:
             first, last = span
             ends = np.zeros(last - first + 1, dtype=np.int64)
             labels = np.empty(16 * (last - first), dtype=np.int32)
             values = np.empty(len(labels))
             at = first
-            while at < last and not stop[0]:
+            while at < last:
+                check_running()
                 with self._scratch() as scratch:
                     at = above_rows(
                         *points, first, at, last, *self._model, always, threshold, *scratch,
@@ -170,9 +169,8 @@ class LinearIndex:
         out = np.empty((X.shape[0], self.weights.shape[1]))
         points = self._points(X)
 
-        def work(span: tuple[int, int], stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                all_rows(*points, *span, *self._model, out)
+        def work(span: tuple[int, int]) -> None:
+            all_rows(*points, *span, *self._model, out)
 
         _run(work, X.shape[0], n_jobs)
         return out
@@ -339,20 +337,15 @@ def _rest(values: NDArray[np.float64]) -> _Rest:
 
 
 def _run(
-    work: Callable[[tuple[int, int], NDArray[np.int8]], None],
+    work: Callable[[tuple[int, int]], None],
     n: int,
     n_jobs: int | None,
     largest: int = LARGEST,
 ) -> None:
-    """All rows in spans; without threads where these would bring nothing but their start."""
-    threads = thread_count(n_jobs)
-    size = min(max(-(-n // (PIECES * threads)), CHUNK), largest)
+    """All rows in spans."""
+    size = min(max(-(-n // (PIECES * thread_count(n_jobs))), CHUNK), largest)
     spans = ((first, min(first + size, n)) for first in range(0, n, size))
-    if n <= CHUNK or threads == 1:
-        for span in spans:
-            work(span, np.zeros(1, dtype=np.int8))
-    else:
-        run_threads(work, spans, n_jobs=n_jobs, done=lambda *_: None, limit_blas=False)
+    run_here_or_on_threads(work, spans, n_jobs=n_jobs)
 
 
 def _joined(

@@ -10,6 +10,7 @@ of equally distant points, those of smaller number.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -18,11 +19,11 @@ from numpy.typing import NDArray
 
 from longtail._sparse import as_csr
 from longtail.errors import ParameterError
+from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import PRODUCT, SPARSE_PRODUCT, WORKSPACE, Estimate, matrix_bytes
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
-from longtail.runtime.pieces import Pieces
 from longtail.runtime.run import Run
 from longtail.search._neighbour_kernels import exact_squares, nearest_by_columns, squared_norms
 from longtail.search.votes import BLOCK_ROWS, Neighbours
@@ -255,19 +256,28 @@ def find_others(
         indices[rows.start : rows.stop, :found] = part["indices"]
         distances[rows.start : rows.stop, :found] = part["distances"]
 
-    pieces = Pieces(
-        [len(rows) for rows in spans], keep, what="neighbours", run=run,
+    blocks = Blocks(
+        spans, keep, what="neighbours", run=run,
         identity=lambda: fingerprint(points=points, k=k, metric=index.metric),
-        is_sound=lambda number, part: _is_sound(part, len(spans[number]), min(k, n), n),
+        is_sound=lambda rows, part: _is_sound(part, len(rows), min(k, n), n),
     )  # fmt: skip
-
-    def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        rows = spans[number]
-        found = index.search(points[rows.start : rows.stop], k, skip=np.asarray(rows))
-        return found._asdict()
-
-    pieces.do(work, n_jobs=n_jobs)
+    blocks.solve(others_in_block, OthersTask(index, points, k), n_jobs=n_jobs)
     return Neighbours(indices, distances)
+
+
+@dataclass(frozen=True)
+class OthersTask:
+    """An index, the points that it was made of, and how many neighbours each of them is to get."""
+
+    index: NeighbourIndex
+    points: Rows
+    k: int
+
+
+def others_in_block(task: OthersTask, rows: range) -> dict[str, NDArray[Any]]:
+    """The neighbours of some of the points, themselves left out."""
+    part = task.points[rows.start : rows.stop]
+    return task.index.search(part, task.k, skip=np.asarray(rows))._asdict()
 
 
 def _is_sound(part: dict[str, NDArray[Any]], rows: int, k: int, n: int) -> bool:

@@ -2,30 +2,69 @@
 
 It lets go of the GIL but draws the order of its coordinates from one random generator for the whole
 process: in threads, each problem disturbs the others, and no two runs agree. So problems are solved
-in processes, each with a seed of its own.
+in processes, each with a seed of its own; the results do not depend on their number.
+
+There are four kinds of blocks: labels by their rows with an l2 penalty, or with an l1 penalty and a
+report of how well each was solved; pairs of classes; and all classes at once.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.svm import LinearSVC
 
-from longtail.runtime.checkpoint import holds_columns
-from longtail.runtime.executor import thread_count
-from longtail.runtime.pieces import Arrays, Pieces
+from longtail.runtime.blocks import Blocks
+from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
+from longtail.solvers.columns import Arrays, holds_columns, pack_columns
 
-WEIGHTS: dict[str, type] = {"features": np.int64, "values": np.float64, "ends": np.int64}
-"""Arrays that a block has: the features with a weight, the weights, where each problem ends."""
+BLOCK = 32  # labels that are handed to a process, and checkpointed, together
+PAIRS = 512  # the same for pairs of classes
+KINDS: dict[str, type] = {
+    "features": np.int32, "values": np.float32, "ends": np.int64, "sweeps": np.int64,
+}  # fmt: skip
+"""Arrays of a block of columns."""
+REPORT: dict[str, type] = {
+    "objective": float, "violation": float, "iterations": int, "converged": bool, "seconds": float,
+}  # fmt: skip
+"""What is said of each label with an l1 penalty."""
+L1_KINDS = {"features": np.int64, "values": np.float64, "ends": np.int64, **REPORT}
+
+Rows = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class LiblinearTask:
+    """What all blocks share.
+
+    Attributes
+    ----------
+    X : csr_array
+        As liblinear reads it.
+    settings : dict
+        Of every `LinearSVC`.
+    classes : list of arrays
+        For pairs of classes: the rows of each class.
+    y : array, optional
+        For all classes at once: the class of each row.
+    strength : float
+        For an l1 penalty: its weight, 1/C.
+    """
+
+    X: sp.csr_array
+    settings: dict[str, Any]
+    classes: list[Rows] = field(default_factory=list)
+    y: NDArray[np.int64] | None = None
+    strength: float = 1.0
 
 
 def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -33,86 +72,187 @@ def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
     return (counts > 0) & (counts < X.shape[0]) & (X.nnz > 0)
 
 
-def positives_of(targets: sp.csc_array, labels: NDArray[np.integer]) -> list[NDArray[np.integer]]:
-    """The rows of each of some labels.
+def label_blocks(
+    targets: sp.csc_array, labels: NDArray[np.integer], size: int = BLOCK
+) -> list[list[Rows]]:
+    """Blocks of labels, each given by its rows.
 
     Examples
     --------
-    >>> [rows.tolist() for rows in positives_of(sp.csc_array([[1, 0], [1, 1]]), np.array([0, 1]))]
-    [[0, 1], [1]]
+    >>> blocks = label_blocks(sp.csc_array([[1, 0], [1, 1]]), np.array([0, 1]))
+    >>> [[rows.tolist() for rows in block] for block in blocks]
+    [[[0, 1], [1]]]
     """
-    return [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
+    rows = [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
+    return [rows[first : first + size] for first in range(0, len(rows), size)]
 
 
-def fit_quietly(model: LinearSVC, X: sp.csr_array, y: NDArray[Any]) -> None:
-    """Fit it without its checks and warnings; the caller looks at its sweeps."""
+def solve_with_liblinear(
+    solve: Callable[[LiblinearTask, Any], Arrays],
+    task: LiblinearTask,
+    blocks: Sequence[Any],
+    *,
+    kinds: dict[str, type],
+    total: int,
+    n_jobs: int | None,
+    run: Run,
+    **decisive: Any,
+) -> list[Arrays]:
+    """The solutions of all blocks, in order: in processes, checkpointed.
+
+    Parameters
+    ----------
+    solve : callable
+        One of the functions below.
+    kinds : dict
+        Names and types of the arrays of a block; a kept block without them is solved again.
+    total : int
+        Problems in all, for reports of progress.
+    **decisive
+        What decides the result, beside X, the settings and the kind of problem.
+    """
+    found: dict[int, Arrays] = {}
+    settings = (solve.__name__, *sorted(task.settings.items()))
+    unsolved = Blocks(
+        blocks, found.__setitem__, what="training", run=run, total=total,
+        identity=lambda: fingerprint(X=task.X, settings=settings, **decisive),
+        is_sound=lambda block, arrays: holds_columns(arrays, kinds, len(block), task.X.shape[1]),
+    )  # fmt: skip
+    unsolved.solve(solve, task, n_jobs=n_jobs, isolated=True)
+    return [found[number] for number in range(len(blocks))]
+
+
+def solve_labels(task: LiblinearTask, block: list[Rows]) -> Arrays:
+    """A problem with an l2 penalty for each label of the block, given by its rows."""
+    weights, sweeps = [], []
+    for positives in block:
+        model = _fitted(task.X, _indicator(task.X, positives), **task.settings)
+        weights.append(np.append(model.coef_, model.intercept_))
+        sweeps.append(int(np.max(model.n_iter_)))
+    return _packed(weights, sweeps)
+
+
+def solve_pairs(task: LiblinearTask, pairs: list[tuple[int, int]]) -> Arrays:
+    """A problem for each pair of classes in the block, on their own rows and features."""
+    found: list[NDArray[Any]] = []
+    values: list[NDArray[Any]] = []
+    sweeps = []
+    for first, second in pairs:
+        both = np.concatenate([task.classes[first], task.classes[second]])
+        order = np.argsort(both, kind="stable")
+        part = task.X[both[order]]
+        used, compact = np.unique(part.indices, return_inverse=True)
+        if not len(used):  # nothing but the bias, which liblinear does not take
+            used, part = np.zeros(1, dtype=np.int64), sp.csr_array((len(both), 1))
+        else:
+            part = sp.csr_array(
+                (part.data, compact.astype(np.int32), part.indptr), (len(both), len(used))
+            )
+        is_second = (order >= len(task.classes[first])).astype(np.int8)
+        model = _fitted(part, is_second, **task.settings)
+        weights = np.append(model.coef_, model.intercept_).astype(np.float32)  # 0.0 for none
+        features = np.append(used, task.X.shape[1]).astype(np.int32)
+        kept = weights != 0
+        found.append(features[kept])
+        values.append(weights[kept])
+        sweeps.append(int(np.max(model.n_iter_)))
+    return pack_columns(found, values, KINDS, sweeps=sweeps)
+
+
+def solve_together(task: LiblinearTask, classes: NDArray[np.int64]) -> Arrays:
+    """Crammer and Singer's problem for all classes, which are the one block.
+
+    Classes are numbered as they appear, so that the answer does not depend on their order.
+    """
+    if len(classes) == 1:
+        return pack_columns([np.empty(0)], [np.empty(0)], KINDS, sweeps=[0])
+    _, first, of = np.unique(np.asarray(task.y), return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    model = _fitted(task.X, rank[of], multi_class="crammer_singer", **task.settings)
+    weights = np.column_stack([model.coef_, model.intercept_])
+    if len(classes) == 2:  # scikit-learn gives the difference; the two add up to zero
+        weights = np.vstack([-weights, weights]) / 2
+    # How many sweeps it took, scikit-learn before 1.9 does not say: its n_iter_ is any number.
+    return _packed([weights[place] for place in rank], [0] * len(rank))
+
+
+def solve_l1_labels(task: LiblinearTask, block: list[Rows]) -> Arrays:
+    """liblinear's `-s 5` for each label of the block, given by its rows, and how well it did.
+
+    No label may have all rows or none. The objective and the violation are computed anew from the
+    weights, see `l1_point`; the seconds are those of scikit-learn's `fit`.
+    """
+    features, values = [], []
+    report: dict[str, list[Any]] = {name: [] for name in REPORT}
+    for positives in block:
+        began = time.perf_counter()
+        model = _fitted(task.X, _indicator(task.X, positives), **task.settings)
+        seconds = time.perf_counter() - began
+        w = np.append(model.coef_.ravel(), model.intercept_)
+        point = l1_point(task.X, positives, w, task.strength)
+        sweeps = int(model.n_iter_)
+        features.append(np.flatnonzero(w))
+        values.append(w[features[-1]])
+        solved = (*point, sweeps, sweeps < task.settings["max_iter"], seconds)
+        for entries, entry in zip(report.values(), solved, strict=True):
+            entries.append(entry)
+    return pack_columns(features, values, L1_KINDS, **report)
+
+
+def l1_task(X: sp.csr_array, strength: float, tol: float, max_iter: int) -> LiblinearTask:
+    """The task of `solve_l1_labels`, with liblinear's eps and its limit on sweeps.
+
+    Examples
+    --------
+    >>> l1_task(sp.csr_array((2, 3)), 0.5, 0.01, 1000).settings["C"]
+    2.0
+    """
+    settings = {
+        "penalty": "l1", "loss": "squared_hinge", "dual": False, "C": 1.0 / float(strength),
+        "tol": float(tol), "max_iter": int(max_iter), "intercept_scaling": 1.0, "random_state": 0,
+    }  # fmt: skip
+    return LiblinearTask(X, settings, strength=float(strength))
+
+
+def l1_point(
+    X: sp.csr_array, positives: Rows, w: NDArray[np.float64], strength: float
+) -> tuple[float, float]:
+    """Objective and violation of the optimality conditions at w, in plain double precision.
+
+    The objective is strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)², the bias being the last weight, on
+    a constant feature of one. The violation is the largest entry of its smallest subgradient,
+    relative to the strength. O(nnz).
+    """
+    signs = np.full(X.shape[0], -1.0)
+    signs[positives] = 1.0
+    slack = np.maximum(1.0 - signs * (X @ w[:-1] + w[-1]), 0.0)
+    slope = -2.0 * signs * slack
+    gradient = np.append(X.T @ slope, slope.sum())
+    excess = np.abs(gradient + strength * np.sign(w))
+    excess[w == 0] = np.maximum(np.abs(gradient[w == 0]) - strength, 0.0)
+    objective = strength * np.abs(w).sum() + slack @ slack
+    return float(objective), float(excess.max()) / strength
+
+
+def _fitted(X: sp.csr_array, y: NDArray[Any], **settings: Any) -> LinearSVC:
+    """Fitted without scikit-learn's checks and warnings; the caller looks at the sweeps."""
     with (
         warnings.catch_warnings(),
         config_context(assume_finite=True, skip_parameter_validation=True),
     ):
         warnings.simplefilter("ignore")
-        model.fit(X, y)
+        return LinearSVC(**settings).fit(X, y)
 
 
-def in_processes(
-    solve: Callable[..., Any],
-    X: sp.csr_array,
-    blocks: Iterable[Any],
-    settings: Any,
-    *,
-    n_jobs: int | None,
-) -> Iterator[Any]:
-    """`solve(X, block, settings)` of every block, in order.
-
-    Examples
-    --------
-    >>> X = sp.csr_array([[1.0], [2.0]])
-    >>> list(in_processes(lambda X, block, _: [X[i, 0] for i in block], X, [[0], [1]], 0, n_jobs=1))
-    [[np.float64(1.0)], [np.float64(2.0)]]
-    """
-    pool = Parallel(n_jobs=thread_count(n_jobs), return_as="generator")
-    answers = pool(delayed(solve)(X, block, settings) for block in blocks)
-    with closing(answers):
-        yield from answers
+def _indicator(X: sp.csr_array, positives: Rows) -> NDArray[np.int8]:
+    y = np.zeros(X.shape[0], dtype=np.int8)
+    y[positives] = 1
+    return y
 
 
-def solve_blocks(
-    solve: Callable[..., Any],
-    X: sp.csr_array,
-    blocks: Sequence[Any],
-    settings: Any,
-    keep: Callable[[int, Arrays], None],
-    *,
-    pack: Callable[[Any], Arrays],
-    kinds: Mapping[str, type],
-    identity: Callable[[], str],
-    n_jobs: int | None,
-    total: int,
-    run: Run,
-) -> None:
-    """Hand on all blocks: those that were kept, then the others as they are solved in processes.
-
-    Parameters
-    ----------
-    solve : callable
-        `solve(X, block, settings)`, what `pack` makes arrays of.
-    keep, identity, total, run
-        See `Pieces`.
-    kinds : mapping
-        Names and types of these arrays, see `holds_columns`; a kept block that does not have them
-        is solved again.
-    """
-    pieces = Pieces(
-        [len(block) for block in blocks], keep, what="training", identity=identity, run=run,
-        is_sound=lambda number, arrays: holds_columns(
-            arrays, kinds, len(blocks[number]), X.shape[1]
-        ),
-        total=total,
-    )  # fmt: skip
-    answers = in_processes(
-        solve, X, (blocks[number] for number in pieces.missing), settings,
-        n_jobs=n_jobs if len(pieces.missing) > 1 else 1,
-    )  # fmt: skip
-    with closing(answers):  # type: ignore[type-var]
-        for number, answer in zip(pieces.missing, answers, strict=True):
-            pieces.done(number, pack(answer))
+def _packed(weights: list[NDArray[np.float64]], sweeps: list[int]) -> Arrays:
+    """Dense columns as a block, in single precision and without zeros."""
+    small = [column.astype(np.float32) for column in weights]
+    used = [np.flatnonzero(column) for column in small]
+    values = [column[at] for column, at in zip(small, used, strict=True)]
+    return pack_columns(used, values, KINDS, sweeps=sweeps)

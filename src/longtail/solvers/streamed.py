@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.parameters import check_count, check_positive
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import run_threads, thread_count
 from longtail.runtime.run import Run
 from longtail.solvers._streamed_kernels import add_linear, add_rows
@@ -183,20 +183,14 @@ def fit_streamed(
     problems = _Problems(
         np.repeat(strengths, width), np.tile(left_out, len(strengths)), start.reshape(-1, shape[2])
     )
-    run, store = run or Run(), None
-    if run.checkpoint is not None:
-        settings = (shape, float(tol), identity)
-        store = Checkpoint(
-            run.checkpoint, fingerprint(Cs=strengths, start=start, settings=settings)
-        )
-        found = store.load(0)
-        if found is not None:
-            problems.resume(found)
+    run = run or Run()
+    settings = (shape, float(tol), identity)
+    states = LatestState(run, lambda: fingerprint(Cs=strengths, start=start, settings=settings))
+    states.read(problems.resume)
     run.report("training", min(problems.passes, max_iter), max_iter)
     while problems.passes < max_iter and problems.active(tol).any():
         problems.advance(stream, problems.active(tol))
-        if store is not None:
-            store.save(0, problems.state())
+        states.write(problems.state)
         run.report("training", min(problems.passes, max_iter), max_iter)
     run.report("training", max_iter, max_iter)
     return _finished(problems, shape[:2], tol)
@@ -257,7 +251,7 @@ class _Stream:
                 np.add(total, waiting.pop(due), out=total)
                 due += 1
 
-        def made(piece: tuple[int, Piece], stop: NDArray[np.int8]) -> _Array:
+        def made(piece: tuple[int, Piece]) -> _Array:
             block = piece[1]
             return work(block if isinstance(block, Block) else block())
 
@@ -343,13 +337,9 @@ class _Problems:
 
     def resume(self, found: dict[str, NDArray[Any]]) -> None:
         """Go on from a state that `state` gave; one that is none is passed over."""
-        ours = self.state()
-        if set(found) != set(ours) or any(
-            found[name].shape != ours[name].shape or found[name].dtype != ours[name].dtype
-            for name in ours
-        ):
+        if not is_like(found, self.state()):
             return
-        parts = {name: np.array(found[name]) for name in ours}
+        parts = {name: np.array(part) for name, part in found.items()}
         self.passes = int(parts.pop("passes")[0])
         self.__dict__.update(parts)
 

@@ -13,8 +13,8 @@ from longtail._sparse import for_liblinear
 from longtail.data import make_longtail
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.methods.linear import CCDL1
-from longtail.methods.linear._ccd_labels import l1_point
 from longtail.runtime.checkpoint import Checkpoint
+from longtail.solvers.liblinear import l1_point
 
 
 @pytest.fixture(scope="module")

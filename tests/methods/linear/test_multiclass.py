@@ -16,13 +16,10 @@ from longtail import ranked
 from longtail.data import make_longtail
 from longtail.errors import ConvergenceWarning, InputError, ModelError, ParameterError
 from longtail.labels.sets import one_class_per_row
-from longtail.methods.linear._multiclass_problems import (
-    KINDS,
-    pair_weights,
-    unpacked,
-)
+from longtail.methods.linear._duels import pair_weights
 from longtail.methods.linear.multiclass import MSVM, OVA, OVO
-from longtail.runtime.checkpoint import holds_columns
+from longtail.solvers.columns import holds_columns, matrix_of
+from longtail.solvers.liblinear import KINDS
 
 ALL = pytest.mark.parametrize("method", [OVA, MSVM, OVO], ids=lambda cls: cls.method)
 LIMITED = pytest.mark.parametrize("method", [OVA, OVO], ids=lambda cls: cls.method)
@@ -276,7 +273,8 @@ class TestEachModel:
             "sweeps": np.array([3, 4]),
         }
         assert holds_columns(good, KINDS, 2, 2)
-        assert [used.tolist() for used, _, _ in unpacked(good)] == [[0], [2]]
+        weights = matrix_of([good], (3, 2), np.float32)
+        assert [weights[:, [j]].nonzero()[0].tolist() for j in (0, 1)] == [[0], [2]]
         for name, value in (
             ("features", np.array([0, 9], dtype=np.int32)),
             ("values", np.ones(3, dtype=np.float32)),

@@ -7,7 +7,6 @@ columns of its own, though: they are solved one by one, several at a time on thr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,12 +16,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ConvergenceWarning
-from longtail.runtime.checkpoint import fingerprint, holds_columns
+from longtail.runtime.blocks import Blocks
+from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.executor import thread_count
-from longtail.runtime.pieces import Pieces
 from longtail.runtime.run import Run
+from longtail.runtime.workers import check_running
 from longtail.solvers import fit_linear
+from longtail.solvers.columns import holds_columns, pack_columns
 from longtail.solvers.costs import linear_estimate, weights_kept
 from longtail.solvers.linear.direct import few_and_dense
 
@@ -148,6 +149,7 @@ class Task:
 
     def solve(self, label: int) -> dict[str, Any]:
         """The regression of one label: rows and values of its weights, and the report."""
+        check_running()
         D, L = self.X.shape[1], self.Y.shape[1]
         others = self.seen(label)
         rows = np.concatenate([self.used, D + others, [D + L]])
@@ -186,39 +188,27 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
     size = min(max(n_labels // PIECES, 1), PIECE)
     spans = [range(a, min(a + size, n_labels)) for a in range(0, n_labels, size)]
     found: dict[int, dict[str, NDArray[Any]]] = {}
-    pieces = Pieces(
-        [len(span) for span in spans], found.__setitem__, what="training", run=run,
-        identity=lambda: _identity(task),
-        is_sound=lambda number, arrays: holds_columns(
-            arrays, KINDS | REPORT, len(spans[number]), last
-        ),
+    blocks = Blocks(
+        spans, found.__setitem__, what="training", run=run, identity=lambda: _identity(task),
+        is_sound=lambda span, arrays: holds_columns(arrays, KINDS | REPORT, len(span), last),
     )  # fmt: skip
-
-    def work(number: int, stop: NDArray[np.int8]) -> dict[str, NDArray[Any]]:
-        return _packed(task.solve(label) for label in spans[number] if not stop[0])
-
-    if pieces.missing:
+    if blocks.missing:
         _ = task.features, task.labels  # made once, before threads ask for them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # one for all follows
-        pieces.do(work, n_jobs=n_jobs)
+        blocks.solve(solve_labels, task, n_jobs=n_jobs)
     fit = _assembled([found.pop(number) for number in range(len(spans))], task)
     _warn(fit, task, run)
     return fit
 
 
-def _packed(solved: Iterable[dict[str, Any]]) -> dict[str, NDArray[Any]]:
-    columns = list(solved)
-    none = [np.empty(0)]
-    return {
-        "features": np.concatenate([c["features"] for c in columns] or none).astype(np.int32),
-        "values": np.concatenate([c["values"] for c in columns] or none).astype(np.float32),
-        "ends": np.cumsum([0, *(len(c["features"]) for c in columns)], dtype=np.int64),
-        **{
-            name: np.array([column[name] for column in columns], dtype=kind)
-            for name, kind in REPORT.items()
-        },
-    }
+def solve_labels(task: Task, labels: range) -> dict[str, NDArray[Any]]:
+    """The regressions of some labels."""
+    columns = [task.solve(label) for label in labels]
+    return pack_columns(
+        [column["features"] for column in columns], [column["values"] for column in columns],
+        KINDS | REPORT, **{name: [column[name] for column in columns] for name in REPORT},
+    )  # fmt: skip
 
 
 def _assembled(pieces: list[dict[str, NDArray[Any]]], task: Task) -> Conditionals:

@@ -18,7 +18,7 @@ from longtail.labels import distinct_sets
 from longtail.methods._soundness import is_array
 from longtail.methods.joint._pair_scores import FACTORED, PairFeatures, PairScores, set_scores
 from longtail.methods.joint._support import SetClassifier
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.estimates import SPARSE_PRODUCT, WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
 from longtail.runtime.run import Run
@@ -135,14 +135,13 @@ class PairwiseCRF(SetClassifier):
             floors=floors(counts, n, 0.0) if kind == np.float32 else None,
             n_jobs=self.n_jobs,
         )
-        store = None
-        if run.checkpoint is not None:
-            settings = (type(self).__name__, self.C, self.tol, self.max_iter)
-            store = Checkpoint(run.checkpoint, fingerprint(X=X, Y=Y, settings=settings))
+        settings = (type(self).__name__, self.C, self.tol, self.max_iter)
+        states = LatestState(run, lambda: fingerprint(X=X, Y=Y, settings=settings))
         with loss.running():
             minimum, scale = solve(
-                loss, (scores.n_parameters,), None, np.empty(0), self.tol, self.max_iter, store, run
-            )
+                loss, (scores.n_parameters,), None, np.empty(0), self.tol, self.max_iter, states,
+                run,
+            )  # fmt: skip
         found, theta = scores.split(minimum.point)
         self.sets_ = sets
         self.weights_ = np.zeros((X.shape[1] + 1, n_labels), dtype=np.float32)

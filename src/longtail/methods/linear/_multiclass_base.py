@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,15 +12,14 @@ from numpy.typing import NDArray
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ConvergenceWarning, ModelError
 from longtail.labels import TailRanking
-from longtail.methods.linear._multiclass_problems import KINDS, Column, packed, unpacked
 from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
-from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
 from longtail.runtime.run import Run
 from longtail.search import LinearIndex, index_for
+from longtail.solvers.columns import Arrays
 from longtail.solvers.costs import STORED, SWEEP, liblinear_bytes
-from longtail.solvers.liblinear import solve_blocks
+from longtail.solvers.liblinear import KINDS, LiblinearTask, solve_with_liblinear
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
 SWEEPS = 12  # over X that a problem takes, usually
@@ -80,25 +78,15 @@ class LiblinearClassifier(ExtremeClassifier):
             "C": float(self.C), "tol": float(self.tol), "dual": True, "random_state": 0,
         }  # fmt: skip
 
-    def _solve_blocks(
-        self,
-        X: sp.csr_array,
-        y: NDArray[Any],
-        blocks: list[Any],
-        solve: Callable[..., list[Column]],
-        total: int,
-        run: Run,
-    ) -> list[Column]:
-        """The solutions of all problems, in order: block by block, in processes, checkpointed."""
-        settings = (type(self).__name__, *self._settings().items())
-        solved: dict[int, list[Column]] = {}
-        solve_blocks(
-            solve, X, blocks, self._settings(),
-            lambda number, arrays: solved.__setitem__(number, unpacked(arrays)),
-            pack=packed, kinds=KINDS, identity=lambda: fingerprint(X=X, y=y, settings=settings),
-            n_jobs=self.n_jobs, total=total, run=run,
+    def _solved(
+        self, solve: Any, X: sp.csr_array, labels: NDArray[Any], blocks: list[Any], total: int,
+        run: Run, **parts: Any,
+    ) -> list[Arrays]:  # fmt: skip
+        """The solutions of all blocks, in order; `parts` are those of the task."""
+        return solve_with_liblinear(
+            solve, LiblinearTask(X, self._settings(), **parts), blocks, kinds=KINDS, total=total,
+            n_jobs=self.n_jobs, run=run, labels=labels,
         )  # fmt: skip
-        return [column for number in range(len(blocks)) for column in solved[number]]
 
     def _check_weights(self, n_columns: int) -> None:
         weights = getattr(self, "weights_", None)

@@ -17,22 +17,25 @@ from longtail._sparse import for_liblinear
 from longtail.errors import ConvergenceWarning
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
-from longtail.methods.linear._ccd_labels import Answer, Settings, solve_labels
 from longtail.methods.linear._multiclass_base import Processes
 from longtail.parameters import Count, Positive
-from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
+from longtail.solvers.columns import Arrays, columns_of, matrix_of
 from longtail.solvers.costs import SWEEP, liblinear_bytes, weights_kept
-from longtail.solvers.liblinear import WEIGHTS, positives_of, solvable, solve_blocks
+from longtail.solvers.liblinear import (
+    L1_KINDS,
+    REPORT,
+    l1_task,
+    label_blocks,
+    solvable,
+    solve_l1_labels,
+    solve_with_liblinear,
+)
 
 SWEEPS = 200  # over X that a label takes, usually
-BLOCK = 32  # labels that are handed to a process, and checkpointed, together
-REPORT: dict[str, type] = {
-    "objective": float, "violation": float, "iterations": int, "converged": bool, "seconds": float,
-}  # fmt: skip
 
 
 class CCDL1(IndependentLabels, LinearClassifier):
@@ -103,99 +106,50 @@ class CCDL1(IndependentLabels, LinearClassifier):
         )
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
-        settings = Settings(float(self.strength), float(self.tol), int(self.max_iter))
         targets = sp.csc_array(Y)
-        counts = np.diff(targets.indptr)
-        hard = solvable(X, counts)
+        hard = solvable(X, np.diff(targets.indptr))
+        task = l1_task(for_liblinear(X), self.strength, self.tol, self.max_iter)
         easy = fit_linear(
             X, targets[:, ~hard], penalty="l1", strength=self.strength, solver="accelerated",
             tol=1e-4, max_iter=1000,
         )  # fmt: skip
-        found = _Found(X.shape[1] + 1, len(counts))
-        found.add_fit(np.flatnonzero(~hard), easy)
-        self._solve(X, targets, np.flatnonzero(hard), settings, run, found)
-        fit = found.fit(settings)
+        report = {name: getattr(easy, name) for name in REPORT}
+        found = [columns_of(easy.weights, **report)]
+        found += solve_with_liblinear(
+            solve_l1_labels, task, label_blocks(targets, np.flatnonzero(hard)), kinds=L1_KINDS,
+            total=targets.shape[1], n_jobs=self.n_jobs, run=run, Y=targets,
+        )  # fmt: skip
+        fit = _assembled(found, np.argsort(hard, kind="stable"), X.shape[1], task.strength)
         self.violation_ = fit.violation
         _warn(fit, run)
         return fit
 
-    def _solve(
-        self,
-        X: sp.csr_array,
-        targets: sp.csc_array,
-        labels: NDArray[np.int64],
-        settings: Settings,
-        run: Run,
-        found: _Found,
-    ) -> None:
-        """Liblinear on the labels that it can solve, block by block."""
-        rows = for_liblinear(X)
-        same = tuple(vars(settings).values())
-        positives = positives_of(targets, labels)
-        spans = [slice(first, first + BLOCK) for first in range(0, len(labels), BLOCK)]
-        solve_blocks(
-            solve_labels, rows, [positives[span] for span in spans], settings,
-            lambda number, arrays: found.add(labels[spans[number]], arrays),
-            pack=_packed, kinds=WEIGHTS | REPORT,
-            identity=lambda: fingerprint(X=rows, Y=targets, settings=same),
-            n_jobs=self.n_jobs, total=targets.shape[1], run=run,
-        )  # fmt: skip
 
-
-class _Found:
-    """The weights and the report of all labels, in the order in which they come in."""
-
-    def __init__(self, n_rows: int, n_labels: int) -> None:
-        self.shape = (n_rows, n_labels)
-        self.features: list[NDArray[np.int64]] = []
-        self.values: list[NDArray[np.float32]] = []
-        self.labels: list[NDArray[np.int64]] = []
-        self.norms = np.zeros(n_labels)
-        self.report: dict[str, NDArray[Any]] = {
-            name: np.zeros(n_labels, dtype=kind) for name, kind in REPORT.items()
-        }
-
-    def add(self, labels: NDArray[np.int64], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take in a block."""
-        of = np.repeat(np.arange(len(labels)), np.diff(arrays["ends"]))
-        self.norms[labels] = np.bincount(of, np.abs(arrays["values"]), len(labels))
-        self.features.append(arrays["features"])
-        self.values.append(arrays["values"].astype(np.float32))
-        self.labels.append(labels[of])
-        for name in REPORT:
-            self.report[name][labels] = arrays[name]
-
-    def add_fit(self, labels: NDArray[np.int64], fit: LinearFit) -> None:
-        """Take in labels that the engine has solved."""
-        weights = sp.csc_array(fit.weights)
-        arrays = {"features": weights.indices, "values": weights.data, "ends": weights.indptr}
-        self.add(labels, {**arrays, **{name: getattr(fit, name) for name in REPORT}})
-
-    def fit(self, settings: Settings) -> LinearFit:
-        """All of it in the form that the engine gives."""
-        parts = (np.concatenate(part) for part in (self.values, self.features, self.labels))
-        values, features, labels = parts
-        objective, violation = self.report["objective"], self.report["violation"]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            reach = self.norms * settings.strength / objective + 1.0
-        return LinearFit(
-            weights=sp.csr_array((values, (features, labels)), shape=self.shape),
-            gap=np.where(objective > 0, violation * reach, objective),
-            **self.report,
-        )
-
-
-def _packed(answers: list[Answer]) -> dict[str, NDArray[Any]]:
-    """A block as plain arrays."""
-    return {
-        "features": np.concatenate([answer.features for answer in answers]),
-        "values": np.concatenate([answer.values for answer in answers]),
-        "ends": np.cumsum([0, *(len(answer.values) for answer in answers)]),
-        **{
-            name: np.array([getattr(answer, name) for answer in answers], dtype=kind)
-            for name, kind in REPORT.items()
-        },
+def _assembled(
+    found: list[Arrays], places: NDArray[np.int64], n_features: int, strength: float
+) -> LinearFit:
+    """Columns, which belong to the labels `places`, in the form that `fit_linear` gives."""
+    norms = np.zeros(len(places))
+    report: dict[str, NDArray[Any]] = {
+        name: np.zeros(len(places), dtype=kind) for name, kind in REPORT.items()
     }
+    first = 0
+    for block in found:
+        width = len(block["ends"]) - 1
+        labels = places[first : first + width]
+        of = np.repeat(np.arange(width), np.diff(block["ends"]))
+        norms[labels] = np.bincount(of, np.abs(block["values"]), width)
+        for name in REPORT:
+            report[name][labels] = block[name]
+        first += width
+    objective, violation = report["objective"], report["violation"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        reach = norms * strength / objective + 1.0
+    return LinearFit(
+        weights=matrix_of(found, (n_features + 1, len(places)), np.float32, places),
+        gap=np.where(objective > 0, violation * reach, objective),
+        **report,
+    )
 
 
 def _warn(fit: LinearFit, run: Run) -> None:

@@ -21,9 +21,15 @@ from longtail._sparse import for_liblinear
 from longtail.errors import InputError, ParameterError
 from longtail.labels import as_predicted, columns_of, encode_labels
 from longtail.methods._independent import IndependentLabels
-from longtail.methods.linear._ccd_labels import Settings, l1_point, solve_labels
 from longtail.parameters import check_positive
-from longtail.solvers.liblinear import in_processes, positives_of, solvable
+from longtail.runtime.executor import ProcessExecutor
+from longtail.solvers.liblinear import (
+    l1_point,
+    l1_task,
+    label_blocks,
+    solvable,
+    solve_l1_labels,
+)
 
 EQUAL = 1e-4  # objectives that differ by less, relative to liblinear's, count as equal
 BLOCK = 8  # labels that are handed to a process together
@@ -183,29 +189,33 @@ def certify(
     wanted = _wanted(labels, model.classes_, np.diff(targets.indptr))
     counts = np.diff(targets.indptr)[wanted]
     able = wanted[solvable(rows, counts)]
-    settings = Settings(strength, float(tol), int(max_iter))
-    positives = positives_of(targets, able)
-    blocks = [positives[first : first + BLOCK] for first in range(0, len(able), BLOCK)]
-    solved = in_processes(solve_labels, rows, blocks, settings, n_jobs=n_jobs)
-    answers = [answer for block in solved for answer in block]
+    blocks = label_blocks(targets, able, BLOCK)
+    task = l1_task(rows, strength, tol, max_iter)
+    solved: dict[int, Any] = {}
+    ProcessExecutor(n_jobs).each(solve_l1_labels, task, enumerate(blocks), solved.__setitem__)
+    answers = [solved[number] for number in range(len(blocks))]
+    theirs = {
+        name: np.concatenate([np.empty(0), *(answer[name] for answer in answers)])
+        for name in ("objective", "violation", "iterations", "seconds")
+    }
     weights = sp.csc_array(model.weights_)
+    positives = [points for block in blocks for points in block]
     ours = [
         l1_point(rows, points, _column(weights, label), strength)
         for label, points in zip(able.tolist(), positives, strict=True)
     ]
     value = np.array([point[0] for point in ours])
-    theirs = np.array([answer.objective for answer in answers])
     table = pl.DataFrame(
         {
             "label": [str(name) for name in model.classes_[able].tolist()],
             "positives": np.diff(targets.indptr)[able],
             "objective": value,
-            "liblinear": theirs,
-            "difference": value / theirs - 1.0,
+            "liblinear": theirs["objective"],
+            "difference": value / theirs["objective"] - 1.0,
             "violation": np.array([point[1] for point in ours]),
-            "liblinear_violation": np.array([answer.violation for answer in answers]),
-            "liblinear_sweeps": np.array([answer.iterations for answer in answers], dtype=int),
-            "liblinear_seconds": np.array([answer.seconds for answer in answers]),
+            "liblinear_violation": theirs["violation"],
+            "liblinear_sweeps": theirs["iterations"].astype(int),
+            "liblinear_seconds": theirs["seconds"],
         }
     )
     return Certificate(

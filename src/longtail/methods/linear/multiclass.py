@@ -19,6 +19,7 @@ from longtail._sparse import for_liblinear, from_ranked, ranked
 from longtail.base import Explanation
 from longtail.errors import ModelError
 from longtail.labels.sets import one_class_per_row
+from longtail.methods.linear._duels import duel, pair_weights
 from longtail.methods.linear._multiclass_base import (
     FOR_LESS,
     SWEEPS,
@@ -28,16 +29,6 @@ from longtail.methods.linear._multiclass_base import (
     SweepLimit,
     Sweeps,
 )
-from longtail.methods.linear._multiclass_problems import (
-    NO_COLUMN,
-    Column,
-    SolvePairs,
-    SolveTogether,
-    duel,
-    matrix_of,
-    pair_weights,
-    solve_labels,
-)
 from longtail.parameters import ErrorWeight, MemoryLimit
 from longtail.runtime.estimates import (
     WORKSPACE,
@@ -46,14 +37,21 @@ from longtail.runtime.estimates import (
     refuse_beyond,
     size_in_words,
 )
-from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.executor import run_here_or_on_threads, thread_count
 from longtail.runtime.run import Run
 from longtail.solvers import fit_linear
+from longtail.solvers.columns import columns_of, matrix_of
 from longtail.solvers.costs import STORED, SWEEP, liblinear_bytes, used_features, weights_kept
-from longtail.solvers.liblinear import positives_of, solvable
+from longtail.solvers.liblinear import (
+    BLOCK,
+    PAIRS,
+    label_blocks,
+    solvable,
+    solve_labels,
+    solve_pairs,
+    solve_together,
+)
 
-BLOCK = 32  # labels of OVA that are handed to a process, and checkpointed, together
-PAIRS = 512  # the same for the pairs of OVO
 TOGETHER = 40  # sweeps over all points and classes, usually
 DUEL = 2e-3  # seconds of a pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
@@ -109,20 +107,14 @@ class OVA(SweepLimit, MarginClassifier):
         counts = np.diff(targets.indptr)
         hard = solvable(X, counts)
         labels = np.flatnonzero(hard)
-        rows = positives_of(targets, labels)
-        blocks = [rows[first : first + BLOCK] for first in range(0, len(rows), BLOCK)]
-        solved = self._solve_blocks(
-            for_liblinear(X), Y.indices, blocks, solve_labels, len(labels), run
-        )
+        blocks = label_blocks(targets, labels, BLOCK)
+        found = self._solved(solve_labels, for_liblinear(X), Y.indices, blocks, len(labels), run)
         easy = fit_linear(X, targets[:, ~hard], strength=1.0 / self.C)
-        rest = sp.csc_array(easy.weights)
-        columns: list[Column] = [NO_COLUMN] * len(counts)
-        for label, column in zip(labels.tolist(), solved, strict=True):
-            columns[label] = column
-        for number, label in enumerate(np.flatnonzero(~hard).tolist()):
-            span = slice(rest.indptr[number], rest.indptr[number + 1])
-            columns[label] = rest.indices[span], rest.data[span], int(easy.iterations[number])
-        self.weights_, self.n_iter_ = matrix_of(columns, X.shape[1])
+        found.append(columns_of(easy.weights, sweeps=easy.iterations))
+        places = np.concatenate([labels, np.flatnonzero(~hard)])
+        self.weights_ = matrix_of(found, (X.shape[1] + 1, len(counts)), np.float32, places)
+        self.n_iter_ = np.zeros(len(counts), dtype=np.int64)
+        self.n_iter_[places] = np.concatenate([block["sweeps"] for block in found])
         self.one_class_ = bool((np.diff(Y.indptr) == 1).all())
         self._warn(self.n_iter_, "labels")
 
@@ -189,13 +181,9 @@ class MSVM(MarginClassifier):
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         X, y = one_class_per_row(X, Y, type(self).__name__)
         present = np.unique(y)
-        found = self._solve_blocks(
-            for_liblinear(X), y, [present], SolveTogether(y), len(present), run
-        )
-        columns: list[Column] = [NO_COLUMN] * Y.shape[1]
-        for label, column in zip(present.tolist(), found, strict=True):
-            columns[label] = column
-        self.weights_, _ = matrix_of(columns, X.shape[1])
+        rows = for_liblinear(X)
+        found = self._solved(solve_together, rows, y, [present], len(present), run, y=y)
+        self.weights_ = matrix_of(found, (X.shape[1] + 1, Y.shape[1]), np.float32, present)
 
 
 class OVO(SweepLimit):
@@ -281,9 +269,9 @@ class OVO(SweepLimit):
         blocks = []
         while block := list(islice(pairs, PAIRS)):
             blocks.append(block)
-        solve = SolvePairs(rows)
-        solved = self._solve_blocks(for_liblinear(X), y, blocks, solve, n_pairs, run)
-        self.weights_, self.n_iter_ = matrix_of(solved, X.shape[1])
+        found = self._solved(solve_pairs, for_liblinear(X), y, blocks, n_pairs, run, classes=rows)
+        self.weights_ = matrix_of(found, (X.shape[1] + 1, n_pairs), np.float32)
+        self.n_iter_ = np.concatenate([np.empty(0, int), *(block["sweeps"] for block in found)])
         self._warn(self.n_iter_, "pairs")
 
     def _present(self) -> NDArray[np.int64]:
@@ -295,18 +283,12 @@ class OVO(SweepLimit):
         labels, values = np.empty((n, k), dtype=np.int64), np.empty((n, k))
         size = max(1, min(1024, VOTES // (8 * len(present))))
 
-        def work(first: int, stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                last = min(first + size, n)
-                best, values[first:last] = ranked(self._scores(X[first:last]), k)
-                labels[first:last] = present[best]
+        def work(first: int) -> None:
+            last = min(first + size, n)
+            best, values[first:last] = ranked(self._scores(X[first:last]), k)
+            labels[first:last] = present[best]
 
-        starts = range(0, n, size)
-        if len(starts) == 1 or thread_count(self.n_jobs) == 1:
-            for first in starts:
-                work(first, np.zeros(1, dtype=np.int8))
-        else:
-            run_threads(work, starts, n_jobs=self.n_jobs, done=lambda *_: None, limit_blas=False)
+        run_here_or_on_threads(work, range(0, n, size), n_jobs=self.n_jobs)
         return from_ranked(labels, values, len(self.classes_))
 
     def _scores(self, X: sp.csr_array) -> NDArray[np.float64]:

@@ -236,7 +236,7 @@ class BoostedExperts:
                 said[k] = self._memory.predict(X, forests[k], k, n_jobs=self.n_jobs)
         grown: list[list[Tree]] = [[] for _ in forests]
 
-        def work(task: _Task, stop: NDArray[np.int8]) -> list[Tree]:
+        def work(task: _Task) -> list[Tree]:
             k, rows, labels = task.component, task.rows, task.labels
             if k in said:
                 scores = said[k][np.ix_(rows, labels)]

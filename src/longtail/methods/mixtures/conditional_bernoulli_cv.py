@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -43,7 +44,7 @@ from longtail.methods.mixtures.targets import optimal_sets
 from longtail.methods.mixtures.thresholds import above_threshold
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
 from longtail.parameters import POSITIVE, Folds, Jobs, MemoryLimit, at_least, each, is_count
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.run import Run
 from longtail.runtime.seeds import row_seeds
@@ -188,17 +189,17 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     ) -> NDArray[np.float64]:
         """The measure of every fold and setting, (folds, settings)."""
         scores = np.full((self.folds, len(settings)), np.nan)
-        store, done, last = None, 0, {}
-        folder = run.part("choice").checkpoint
-        if folder is not None:
-            parameters = self.get_params(deep=False)
-            for name in ("memory_limit", "n_jobs"):  # the model does not depend on these
-                del parameters[name]
-            store = Checkpoint(folder, fingerprint(X=X, Y=Y, parameters=sorted(parameters.items())))
-            last = store.load(0) or {}
-            if _is_sound(last.get("scores"), scores.shape):
-                scores[:] = last["scores"]
-                done = int(np.isfinite(scores).sum())
+        parameters = self.get_params(deep=False)
+        for name in ("memory_limit", "n_jobs"):  # the model does not depend on these
+            del parameters[name]
+        states = LatestState(
+            run.part("choice"),
+            lambda: fingerprint(X=X, Y=Y, parameters=sorted(parameters.items())),
+        )
+        last = states.read(dict) or {}
+        if _is_sound(last.get("scores"), scores.shape):
+            scores[:] = last["scores"]
+        done = int(np.isfinite(scores).sum())
         run.report("settings", done, scores.size)
         fold_of = fold_of_rows(Y, self.folds, self.random_state)
         for fold in range(done // len(settings), self.folds):
@@ -210,8 +211,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
                 begun = 0
             for at, (size, C) in enumerate(settings[begun:], begun):
                 scores[fold, at] = path.score(size, C, *unseen)
-                if store is not None:
-                    store.save(0, {"scores": scores} | path.to_arrays())
+                states.write(partial(path.state, scores))
                 run.report("settings", fold * len(settings) + at + 1, scores.size)
         return scores
 
@@ -284,11 +284,11 @@ class _Path:
         self.last = gate, experts
         return float(SCORES[model.target](Y, self._predicted(gate, experts, X)))
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """What the next setting starts from, for a checkpoint."""
+    def state(self, scores: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """The scores so far and what the next setting starts from, for a checkpoint."""
         if self.last is None:
-            return {}
-        return packed("gate", self.last[0]) | packed("experts", self.last[1])
+            return {"scores": scores}
+        return {"scores": scores} | packed("gate", self.last[0]) | packed("experts", self.last[1])
 
     def resume(self, size: int, arrays: Mapping[str, NDArray[Any]]) -> bool:
         """Stand where a path of this size stood that gave these arrays, unless they are unsound."""

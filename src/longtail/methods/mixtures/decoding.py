@@ -99,14 +99,14 @@ def most_probable_sets(
     logs = np.full((n, n_sets), -np.inf)
     visits = np.zeros(n, dtype=np.int64)
 
-    def work(first: int, stop: NDArray[np.int8]) -> None:
+    def work(first: int) -> None:
         part = slice(first, first + BLOCK)
         best_sets(
             weights[part], odds[part], bool(allow_empty), int(max_visits), sets[part], logs[part],
             visits[part],
         )  # fmt: skip
 
-    run_threads(work, range(0, n, BLOCK), n_jobs=n_jobs, done=lambda *_: None, limit_blas=False)
+    run_threads(work, range(0, n, BLOCK), n_jobs=n_jobs, limit_blas=False)
     return LikelySets(sets, logs, np.abs(visits), visits >= 0)
 
 

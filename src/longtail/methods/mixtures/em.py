@@ -21,7 +21,7 @@ from longtail.errors import ModelError
 from longtail.methods._soundness import is_array
 from longtail.methods.mixtures._likelihood_kernels import set_logs
 from longtail.methods.mixtures._saved import packed, settings_of, unpacked
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import run_threads
 from longtail.runtime.run import Run
 
@@ -206,12 +206,12 @@ class Points:
         """log π_k(x) + log p(y | x, k) of each point and component, (n, K). O(n·K·L)."""
         out = np.concatenate([gate.log_weights(block) for block in self.blocks])
 
-        def work(number: int, stop: NDArray[np.int8]) -> None:
+        def work(number: int) -> None:
             first = number * self.size
             odds = experts.log_odds(self.blocks[number])
             set_logs(odds, self.indptr, self.indices, first, out[first : first + self.size])
 
-        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs, done=lambda *_: None)
+        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs)
         return out
 
 
@@ -275,38 +275,24 @@ def maximise(
     state = State(
         copy(gate), copy(experts), responsibilities, best=(gate, experts, responsibilities)
     )
-    store = None
-    if run.checkpoint is not None:
-        settings = (settings_of(gate), settings_of(experts), max_rounds, tol, patience)
-        unseen_parts = dict(zip(("unseen_X", "unseen_Y"), held_out or (), strict=False))
-        store = Checkpoint(
-            run.checkpoint,
-            fingerprint(
-                X=X, Y=Y, responsibilities=responsibilities, settings=settings, **unseen_parts,
-                **packed("gate", gate), **packed("experts", experts),
-            ),
-        )  # fmt: skip
-        state = _found(store, state)
+    states = LatestState(
+        run, lambda: fingerprint(
+            X=X, Y=Y, responsibilities=responsibilities,
+            settings=(settings_of(gate), settings_of(experts), max_rounds, tol, patience),
+            **dict(zip(("unseen_X", "unseen_Y"), held_out or (), strict=False)),
+            **packed("gate", gate), **packed("experts", experts),
+        ),
+    )  # fmt: skip
+    start = state
+    state = states.read(lambda arrays: State.from_arrays(arrays, start)) or start
     run.report("rounds", state.rounds, max_rounds)
     points = Points(X, Y, responsibilities.shape[1])
     unseen = None if held_out is None else Points(*held_out, responsibilities.shape[1])
     while state.rounds < max_rounds and not state.ended:
         _do_round(state, points, unseen, tol=tol, patience=patience, n_jobs=n_jobs, run=run)
-        if store is not None:
-            store.save(0, state.to_arrays())
+        states.write(state.to_arrays)
         run.report("rounds", state.rounds, max_rounds)
     return *state.best, state.history
-
-
-def _found(store: Checkpoint, start: State) -> State:
-    """The state in a checkpoint; the start if there is none, or it is damaged."""
-    arrays = store.load(0)
-    if arrays is None:
-        return start
-    try:
-        return State.from_arrays(arrays, start)
-    except ModelError:
-        return start
 
 
 def _do_round(

@@ -156,10 +156,5 @@ def optimal_sets(
 
 
 def _in_blocks(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
-    run_threads(
-        lambda first, _: work(slice(first, min(first + BLOCK, n))),
-        range(0, n, BLOCK),
-        n_jobs=n_jobs,
-        done=lambda *_: None,
-        limit_blas=False,
-    )
+    parts = [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+    run_threads(work, parts, n_jobs=n_jobs, limit_blas=False)

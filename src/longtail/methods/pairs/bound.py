@@ -176,7 +176,7 @@ def _sums(
     """Over all pairs: truncated hinge losses, errors, squared lengths; added up in order."""
     found: dict[int, tuple[float, float, float]] = {}
 
-    def look(number: int, stop: NDArray[np.int8]) -> tuple[float, float, float]:
+    def look(number: int) -> tuple[float, float, float]:
         rows, _, weight, _ = stream.block(number).arrays()
         margins = rows @ weights
         ramp = np.clip(1.0 - margins, 0.0, 1.0)

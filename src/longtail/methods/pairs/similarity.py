@@ -26,7 +26,7 @@ from longtail.methods.pairs._score_kernels import best_rows, frequent_shares, sc
 from longtail.methods.pairs._similarity_kernels import fill_table, pair_rows
 from longtail.methods.pairs.profiles import ClassProfiles, checked_counts, checked_members
 from longtail.parameters import check_count
-from longtail.runtime.executor import run_threads, thread_count
+from longtail.runtime.executor import run_here_or_on_threads
 from longtail.runtime.kept import kept_for
 
 SIMILARITY_NAMES: tuple[str, ...] = (
@@ -232,18 +232,12 @@ class ClassScorer:
         labels = np.empty((n, k), dtype=np.int32)
         values = np.empty((n, k))
 
-        def work(start: int, stop: NDArray[np.int8]) -> None:
-            if not stop[0]:
-                with self._scratch() as scratch:
-                    rest = (*model, *scratch, labels, values)
-                    best_rows(*points, start, min(start + BLOCK, n), *rest)
+        def work(start: int) -> None:
+            with self._scratch() as scratch:
+                rest = (*model, *scratch, labels, values)
+                best_rows(*points, start, min(start + BLOCK, n), *rest)
 
-        blocks = range(0, n if k else 0, BLOCK)
-        if thread_count(n_jobs) == 1 or n <= BLOCK:
-            for block in blocks:
-                work(block, np.zeros(1, dtype=np.int8))
-        else:
-            run_threads(work, blocks, n_jobs=n_jobs, done=lambda *_: None, limit_blas=False)
+        run_here_or_on_threads(work, range(0, n if k else 0, BLOCK), n_jobs=n_jobs)
         return from_ranked(labels, values, self._shape[1])
 
 

@@ -240,7 +240,7 @@ class TransformedSet:
         width = len(SIMILARITY_NAMES)
         low, high = np.full(width, np.inf), np.full(width, -np.inf)
 
-        def look(number: int, stop: NDArray[np.int8]) -> tuple[Any, Any]:
+        def look(number: int) -> tuple[Any, Any]:
             first, last = self.bounds[number]
             found = self.similarities(first, last)
             least, most = np.full(width, np.inf), np.full(width, -np.inf)
@@ -301,7 +301,7 @@ class TransformedSet:
         by_fold = np.ascontiguousarray(weights.transpose(1, 2, 0))
         total = np.zeros((weights.shape[1], weights.shape[0]), dtype=np.int64)
 
-        def look(number: int, stop: NDArray[np.int8]) -> NDArray[np.int64]:
+        def look(number: int) -> NDArray[np.int64]:
             bounds = self.bounds[number]
             found, own = self.similarities(*bounds), self.own(*bounds)
             hits = np.zeros_like(total)

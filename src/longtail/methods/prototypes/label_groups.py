@@ -211,13 +211,13 @@ def _assign(
     arrays = (by_label.indptr.astype(np.int64), by_label.indices, by_label.data, norms, smallest)
     indptr = Y.indptr.astype(np.int64)
 
-    def work(first: int, stop: NDArray[np.int8]) -> None:
+    def work(first: int) -> None:
         nearest_means(
             indptr, Y.indices, first, min(first + ROWS, n), *arrays,
             np.zeros(m), np.empty(m, dtype=np.int64), nearest, distances,
         )  # fmt: skip
 
-    run_threads(work, range(0, n, ROWS), n_jobs=n_jobs, done=lambda *_: None)
+    run_threads(work, range(0, n, ROWS), n_jobs=n_jobs)
     return nearest, distances
 
 

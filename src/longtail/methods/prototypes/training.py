@@ -12,6 +12,7 @@ over the distinct prototypes, weighted by their sizes: exact, and n / m times ch
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from longtail.methods.prototypes.codes import (
 )
 from longtail.methods.prototypes.label_groups import LabelGroups, group_label_sets
 from longtail.methods.prototypes.network import default_hidden, import_torch
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import in_blocks
 from longtail.runtime.run import Run
 from longtail.search import NUMBERS_OF_NEIGHBORS, choose_voting, vote_in_parts
@@ -149,9 +150,7 @@ class _Trainer:
                 f"n_neighbors is {settings.n_neighbors}, but there are only {self.m} prototypes; "
                 "take fewer neighbours or a larger ratio."
             )
-        self.checkpoint = None
-        if run.checkpoint is not None and identity is not None:
-            self.checkpoint = Checkpoint(run.checkpoint, identity)
+        self.states = LatestState(run, lambda: identity or "")
 
     # ---- the algorithm -----------------------------------------------------------------------
 
@@ -162,12 +161,12 @@ class _Trainer:
         targets = start(means, settings.n_bits, random_state=settings.random_state)
         state = _State(sign(targets), targets)
         solvable = settings.units == "points" and not isinstance(self.encoder, Module)
-        if not self._resume(state) and solvable:
+        if not self.states.read(partial(self._resume, state)) and solvable:
             self.encoder.solve(self.X, state.codes[self.groups.members])
         self._tell(state)
         while len(state.history) < settings.max_rounds and not self._converged(state):
             self._round(state)
-            self._save(state)
+            self.states.write(partial(self._arrays, state))
             self._tell(state)
         if state.best_codes is None:
             raise AssertionError("no round was run")
@@ -320,10 +319,8 @@ class _Trainer:
 
     # ---- checkpoints -------------------------------------------------------------------------
 
-    def _save(self, state: _State) -> None:
-        """The whole state, in turns under two numbers, so that one is always whole."""
-        if self.checkpoint is None or state.best_codes is None:
-            return
+    def _arrays(self, state: _State) -> dict[str, Any]:
+        """The whole state, for a checkpoint."""
         arrays = {
             "codes": state.codes,
             "targets": state.targets,
@@ -339,16 +336,11 @@ class _Trainer:
                     f"optimiser{which}.{i}.{name}": np.array(t.detach().cpu().numpy())
                     for name, t in moments.items()
                 }
-        self.checkpoint.save(len(state.history) % 2, arrays)
+        return arrays
 
-    def _resume(self, state: _State) -> bool:
-        """Go on from the last checkpoint, if there is one."""
-        found = [] if self.checkpoint is None else [self.checkpoint.load(i) for i in (0, 1)]
-        whole = [arrays for arrays in found if arrays is not None]
-        if not whole:
-            return False
+    def _resume(self, state: _State, arrays: dict[str, NDArray[Any]]) -> bool:
+        """Go on from a checkpoint."""
         torch = import_torch()
-        arrays = max(whole, key=lambda a: len(a["history"]))
         state.codes, state.targets = arrays["codes"], arrays["targets"]
         state.history = arrays["history"].tolist()
         state.best_round = int(arrays["best_round"][0])

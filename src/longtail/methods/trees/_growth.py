@@ -19,6 +19,7 @@ from longtail.methods.trees._log_tree_kernels import (
     RIGHT,
     move_entries,
 )
+from longtail.runtime.checkpoint import is_like
 
 
 class GrowingTree(NamedTuple):
@@ -32,6 +33,10 @@ class GrowingTree(NamedTuple):
     margins: NDArray[np.float64]
     counts: NDArray[np.int64]
     tally: NDArray[np.int64]
+
+    def state_after(self, passes: int) -> dict[str, NDArray[Any]]:
+        """All of it after so many passes, for a checkpoint."""
+        return {"passes": np.array([passes]), **self._asdict()}
 
 
 def seedling(n_nodes: int, n_features: int, bits: int) -> GrowingTree:
@@ -48,11 +53,6 @@ def seedling(n_nodes: int, n_features: int, bits: int) -> GrowingTree:
         *_entries(size),
         tally,
     )
-
-
-def arrays_of(tree: GrowingTree) -> list[NDArray[Any]]:
-    """All its arrays."""
-    return list(tree)
 
 
 def _entries(size: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
@@ -108,24 +108,18 @@ def is_nested(counts: sp.csr_array, links: NDArray[Any]) -> bool:
 
 
 def resumed(
-    arrays: dict[str, NDArray[Any]] | None,
-    n_nodes: int,
-    n_features: int,
-    bits: int,
-    n_classes: int,
-) -> tuple[int, GrowingTree | None]:
-    """The passes and the tree of a checkpoint; none if it is not what it should be."""
+    arrays: dict[str, NDArray[Any]], n_nodes: int, n_features: int, bits: int, n_classes: int
+) -> tuple[int, GrowingTree] | None:
+    """The passes and the tree of a checkpoint; None if it is not what it should be."""
     fresh = seedling(n_nodes, n_features, bits)
-    if arrays is None or set(arrays) != {"passes", *GrowingTree._fields}:
-        return 0, None
-    tree = GrowingTree(*(np.array(arrays[name]) for name in GrowingTree._fields))
-    size = len(tree.keys)
+    size = len(arrays.get("keys", ()))
     keys, margins, counts = _entries(size)
     expected = fresh._replace(keys=keys, margins=margins, counts=counts)
+    if not is_like(arrays, expected.state_after(0)):
+        return None
+    tree = GrowingTree(*(np.array(arrays[name]) for name in GrowingTree._fields))
     if (
-        [(part.shape, part.dtype) for part in arrays_of(tree)]
-        != [(part.shape, part.dtype) for part in arrays_of(expected)]
-        or size & (size - 1)
+        size & (size - 1)
         or size < len(fresh.keys)
         or not 1 <= tree.tally[NODES] <= len(tree.links)
         or not 0 <= tree.tally[REGRESSORS] <= n_nodes
@@ -136,5 +130,5 @@ def resumed(
         or (tree.keys >= 0).sum() > 0.6 * size
         or not (tree.keys < tree.tally[RECORDS] * n_classes).all()
     ):
-        return 0, None
+        return None
     return int(arrays["passes"][0]), tree

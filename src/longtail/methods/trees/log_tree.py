@@ -5,6 +5,7 @@ Choromanska & Langford, Logarithmic Time Online Multiclass Prediction, NIPS 2015
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -41,7 +42,7 @@ from longtail.methods.trees._log_tree_kernels import (
     walk,
 )
 from longtail.parameters import Count, Jobs, MemoryLimit, NotNegative, Seed, UpToOne, at_least
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.estimates import WORKSPACE, Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.executor import in_blocks
 from longtail.runtime.kept import kept_for
@@ -191,16 +192,13 @@ class LogTree(ExtremeClassifier):
         n_nodes = self._nodes(len(np.unique(y)), len(y))
         exact = n_nodes * (n_features + 1) <= 2**self.table_bits
         bits = 0 if exact else int(self.table_bits)
-        store, passes, tree = None, 0, None
-        if run.checkpoint is not None:
-            settings = (
-                n_nodes, int(self.n_passes), float(self.learning_rate),
-                float(self.swap_resistance), bits, int(self.random_state),
-            )  # fmt: skip
-            store = Checkpoint(run.checkpoint, fingerprint(X=X, y=y, settings=settings))
-            passes, tree = resumed(store.load(0), n_nodes, n_features, bits, n_classes)
-        if tree is None:
-            tree = seedling(n_nodes, n_features, bits)
+        settings = (
+            n_nodes, int(self.n_passes), float(self.learning_rate), float(self.swap_resistance),
+            bits, int(self.random_state),
+        )  # fmt: skip
+        states = LatestState(run, lambda: fingerprint(X=X, y=y, settings=settings))
+        found = states.read(lambda arrays: resumed(arrays, n_nodes, n_features, bits, n_classes))
+        passes, tree = found or (0, seedling(n_nodes, n_features, bits))
         slots = np.empty(int(np.diff(X.indptr).max(initial=0)) + 1, dtype=np.int64)
         run.report("training", passes, int(self.n_passes))
         while passes < self.n_passes:
@@ -215,8 +213,7 @@ class LogTree(ExtremeClassifier):
                 if at < end:
                     tree = roomier(tree, n_classes)
             passes += 1
-            if store is not None:
-                store.save(0, {"passes": np.array([passes]), **tree._asdict()})
+            states.write(partial(tree.state_after, passes))
             run.report("training", passes, int(self.n_passes))
         self._keep(tree, X, y, bits, n_classes)
 

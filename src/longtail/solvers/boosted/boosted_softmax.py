@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.special import log_softmax
 
 from longtail.errors import InputError, ModelError
 from longtail.parameters import check_count
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import thread_count
 from longtail.runtime.run import Run
 from longtail.solvers.boosted.boosting import (
@@ -134,11 +135,9 @@ def fit_boosted_softmax(
     if n != X.shape[0]:
         raise InputError(f"X has {X.shape[0]} rows but the targets have {n}; they must agree.")
     base = log_shares(targets)
-    forest, done, store = Forest.empty(n_classes, X.shape[1]), 0, None
-    if run.checkpoint is not None:
-        identity = fingerprint(X=X, targets=targets, settings=(growth, n_trees))
-        store = Checkpoint(run.checkpoint, identity)
-        forest, done = _resumed(store, forest, n_trees)
+    bare = Forest.empty(n_classes, X.shape[1])
+    states = LatestState(run, lambda: fingerprint(X=X, targets=targets, settings=(growth, n_trees)))
+    forest, done = states.read(lambda arrays: _resumed(arrays, bare, n_trees)) or (bare, 0)
     scores = forest.predict(X, before=(0, np.tile(base, (n, 1))), n_jobs=n_jobs)
     width = _classes_at_a_time(n, n_classes)
     run.report("training", done, n_trees)
@@ -148,8 +147,7 @@ def fit_boosted_softmax(
                 X, targets, scores, growth, n_steps=1, place=step, width=width, n_jobs=n_jobs
             )
         )
-        if store is not None:
-            store.save(0, {"steps": np.array([step + 1])} | forest.to_arrays())
+        states.write(partial(_state, forest, step + 1))
         run.report("training", step + 1, n_trees)
     objective = cross_entropy(targets, scores, n_jobs=n_jobs)
     return BoostedFit(BoostedSoftmax(base, forest), float(objective[0]))
@@ -185,20 +183,20 @@ def _classes_at_a_time(n_points: int, n_classes: int) -> int:
     return max(FEW_CLASSES, min(BLOCK_CELLS // max(n_points, 1), fair))
 
 
-def _resumed(store: Checkpoint, bare: Forest, n_trees: int) -> tuple[Forest, int]:
-    """The trees that an interrupted run left, and after how many steps; else none."""
-    found = store.load(0)
-    if found is None:
-        return bare, 0
+def _state(forest: Forest, steps: int) -> dict[str, NDArray[Any]]:
+    return {"steps": np.array([steps])} | forest.to_arrays()
+
+
+def _resumed(
+    found: dict[str, NDArray[Any]], bare: Forest, n_trees: int
+) -> tuple[Forest, int] | None:
+    """The trees that an interrupted run left, and after how many steps; None if it left none."""
     steps = found.pop("steps", np.zeros(0))
-    try:
-        forest = Forest.from_arrays(found)
-    except ModelError:
-        return bare, 0
+    forest = Forest.from_arrays(found)
     if (
         (forest.n_outputs, forest.n_features) != (bare.n_outputs, bare.n_features)
         or steps.shape != (1,)
         or not 0 <= steps[0] <= n_trees
     ):
-        return bare, 0
+        return None
     return forest, int(steps[0])

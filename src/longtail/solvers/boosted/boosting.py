@@ -118,7 +118,7 @@ class _SoftmaxGrowers:
         top, rest = _normalisers(scores, n_jobs)
         factor = self.n_classes / (self.n_classes - 1)
 
-        def work(i: int, stop: NDArray[np.int8]) -> None:
+        def work(i: int) -> None:
             block = self.blocks[i]
             if i not in self.growers:
                 self.growers[i] = Grower(
@@ -130,7 +130,7 @@ class _SoftmaxGrowers:
             if last:
                 self.growers[i].release()
 
-        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs, done=lambda *_: None)
+        run_threads(work, range(len(self.blocks)), n_jobs=n_jobs)
 
     def scale(self, factor: NDArray[np.float64]) -> None:
         """Multiply the trees of the last step."""
@@ -243,7 +243,7 @@ def _normalisers(
     top = scores.max(axis=1, keepdims=True)
     rest = np.empty_like(top)
 
-    def work(rows: slice, stop: NDArray[np.int8]) -> None:
+    def work(rows: slice) -> None:
         rest[rows] = np.log(np.exp(scores[rows] - top[rows]).sum(axis=1, keepdims=True))
 
     _on_rows(work, scores, n_jobs)
@@ -267,7 +267,7 @@ def cross_entropy(
     """
     parts: dict[int, float] = {}
 
-    def work(rows: slice, stop: NDArray[np.int8]) -> None:
+    def work(rows: slice) -> None:
         logs = log_softmax(
             scores[rows] if step is None else scores[rows] + scale * step[rows], axis=1
         )
@@ -285,6 +285,6 @@ def cross_entropy(
 def _on_rows(work: Any, scores: NDArray[np.float64], n_jobs: int | None) -> None:
     blocks = _row_blocks(scores)
     if len(blocks) == 1:
-        work(blocks[0], np.zeros(1, dtype=np.int8))
+        work(blocks[0])
     else:
-        run_threads(work, blocks, n_jobs=n_jobs, done=lambda *_: None)
+        run_threads(work, blocks, n_jobs=n_jobs)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import InputError, ModelError
-from longtail.runtime.executor import run_threads
+from longtail.runtime.executor import run_here_or_on_threads
 from longtail.solvers.boosted._tree_kernels import add_trees, are_trees
 
 ROWS_BYTES = 2**20  # rows spread out at a time, by a thread
@@ -183,7 +183,7 @@ class Forest:
         left, right = self.left[node:], self.right[node:]
         width = max(1, min(MOST_ROWS, ROWS_BYTES // (8 * max(self.n_features, 1))))
 
-        def work(first: int, stop: NDArray[np.int8]) -> None:
+        def work(first: int) -> None:
             part = slice(first, first + CHUNK)
             rows = np.zeros((width, self.n_features))
             add_trees(
@@ -191,11 +191,7 @@ class Forest:
                 threshold, left, right, value, rows, out[part],
             )  # fmt: skip
 
-        chunks = range(0, X.shape[0], CHUNK)
-        if len(chunks) == 1:
-            work(0, np.zeros(1, dtype=np.int8))
-            return out
-        run_threads(work, chunks, n_jobs=n_jobs, done=lambda *_: None, limit_blas=False)
+        run_here_or_on_threads(work, range(0, X.shape[0], CHUNK), n_jobs=n_jobs)
         return out
 
     def starts_with(self, other: Forest) -> bool:

@@ -183,13 +183,3 @@ def move(z, step_scores, lengths, w, step):
     for i in range(z.shape[0]):
         for b in range(width):
             z[i, b] += lengths[b] * step_scores[i, b]
-
-
-@kernel
-def column_dots(first, second, out):
-    """out[b] = Σ_j first[j, b]·second[j, b], in the order of j. O(D·B)."""
-    for b in range(out.shape[0]):
-        out[b] = 0.0
-    for j in range(first.shape[0]):
-        for b in range(out.shape[0]):
-            out[b] += first[j, b] * second[j, b]

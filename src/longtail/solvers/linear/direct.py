@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running
 from longtail.solvers.linear.newton import TINY, first_weights
 from longtail.solvers.linear.solution import Solution
 from longtail.solvers.linear.task import LinearTask, Sized
@@ -39,20 +39,18 @@ def direct_bytes(task: Sized) -> int:
     return 8 * (task.n_points + task.n_features) * (task.n_features + 1)
 
 
-def solve_direct(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def solve_direct(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     """Solve some problems, one after the other."""
     solutions = []
     for problem in problems.tolist():
         began = time.perf_counter()
-        solution = _solved(task, problem, stop)
+        solution = _solved(task, problem)
         solution.seconds = time.perf_counter() - began
         solutions.append(solution)
     return solutions
 
 
-def _solved(task: LinearTask, problem: int, stop: NDArray[np.int8]) -> Solution:
+def _solved(task: LinearTask, problem: int) -> Solution:
     A = task.dense
     targets = np.zeros(task.n_points)
     rows, values = task.positives(problem)
@@ -79,8 +77,7 @@ def _solved(task: LinearTask, problem: int, stop: NDArray[np.int8]) -> Solution:
         converged = gap <= task.tol * value
         if converged or not falls or iterations >= task.max_iter:
             break
-        if stop[0]:
-            raise Stopped
+        check_running()
         step = _step(A, weights * chance * (1.0 - chance), strength, gradient)
         along, slope = A @ step, float(gradient @ step)
         length, falls = 1.0, False

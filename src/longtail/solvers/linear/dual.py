@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running, stopping
 from longtail.solvers.linear._dual_kernels import combine, dual_descent
 from longtail.solvers.linear._matrix_kernels import block_scores, take_rows
 from longtail.solvers.linear.newton import solve_newton
@@ -65,9 +65,7 @@ def dual_bytes(task: Sized) -> int:
     return 8 * (task.n_points + 2 * (task.n_features + 1))
 
 
-def solve_dual(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def solve_dual(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     """Solve a block of squared-hinge problems."""
     began = time.perf_counter()
     place = np.full(task.n_features, -1, dtype=np.int64)
@@ -86,14 +84,13 @@ def solve_dual(
         )
         block[:] = 0.0
         for column, problem in enumerate(waiting):
-            _descend(task, problem, block[:, column], place, features, stop)
+            _descend(task, problem, block[:, column], place, features)
         began = time.perf_counter()
         block_scores(task.indptr, task.indices, task.data, task.bias, block, looks[: len(waiting)])
         shared += time.perf_counter() - began
         going = []
         for column, problem in enumerate(waiting):
-            if stop[0]:
-                raise Stopped
+            check_running()
             began = time.perf_counter()
             w = block[:, column]
             done = _look(task, problem, looks[column])
@@ -120,7 +117,7 @@ def solve_dual(
     for problem, w in left:
         bound = np.array([problem.dual * task.strength])
         number = np.array([problem.number])
-        solved[problem.number] = solve_newton(task, number, stop, w[:, None], bound)[0]
+        solved[problem.number] = solve_newton(task, number, w[:, None], bound)[0]
     return [solved[int(number)] for number in problems]
 
 
@@ -207,11 +204,9 @@ def _descend(
     w: NDArray[np.float64],
     place: NDArray[np.int64],
     features: NDArray[np.int64],
-    stop: NDArray[np.int8],
 ) -> None:
     """Solve over the working set; w (zeros on entry) receives the weights."""
-    if stop[0]:
-        raise Stopped
+    check_running()
     began = time.perf_counter()
     rows = problem.rows
     if task.n_features <= FEW_FEATURES:
@@ -231,7 +226,7 @@ def _descend(
     local[used] = task.bias * float(problem.alpha @ problem.signs)
     _, problem.dual, sweeps = dual_descent(
         indptr, indices, data, rows, task.bias, problem.signs, problem.costs, problem.alpha, local,
-        problem.tol, MAX_SWEEPS, 1, stop,
+        problem.tol, MAX_SWEEPS, 1, stopping(),
     )  # fmt: skip
     problem.half_norm = 0.5 * float(local @ local)
     problem.sweeps += sweeps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,14 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._sparse import scatter_columns
 from longtail.errors import ConvergenceWarning, ParameterError
-from longtail.runtime.checkpoint import fingerprint, holds_columns
-from longtail.runtime.pieces import Pieces
+from longtail.runtime.blocks import Blocks
+from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
+from longtail.solvers.columns import Arrays, holds_columns, matrix_of, pack_columns
 from longtail.solvers.linear.direct import direct_bytes, few_and_dense, solve_direct
 from longtail.solvers.linear.dual import dual_bytes, solve_dual
+from longtail.solvers.linear.groups import Group, LinearBlock, checked_groups, restricted
 from longtail.solvers.linear.newton import newton_bytes, solve_newton
 from longtail.solvers.linear.proximal import proximal_bytes, solve_accelerated, solve_proximal
 from longtail.solvers.linear.solution import Solution
@@ -26,6 +27,7 @@ from longtail.solvers.linear.task import (
     BLOCK,
     BLOCK_BYTES,
     LinearTask,
+    Size,
     Sized,
     bias_alone,
     make_task,
@@ -54,6 +56,29 @@ REPORT = {
     "objective": float, "gap": float, "violation": float, "iterations": int, "converged": bool,
     "seconds": float,
 }  # fmt: skip
+KINDS = {"features": np.int32, "values": np.float32, "ends": np.int64, **REPORT}
+
+__all__ = ["Group", "LinearFit", "fit_linear"]
+
+
+@dataclass(frozen=True)
+class LinearWork:
+    """All that the blocks of a fit share.
+
+    Attributes
+    ----------
+    task : LinearTask
+    solver : str or None
+        None: the one that fits the loss, and the rows of a group.
+    prune : float
+    dtype : str
+        Of the stored weights.
+    """
+
+    task: LinearTask
+    solver: str | None
+    prune: float
+    dtype: str
 
 
 @dataclass(frozen=True)
@@ -101,6 +126,7 @@ def fit_linear(
     tol: float | None = None,
     max_iter: int = 100,
     max_seconds: float | None = None,
+    groups: Iterable[Any] | None = None,
     prune: float = 0.0,
     dtype: Any = np.float32,
     block_size: int | None = None,
@@ -145,6 +171,10 @@ def fit_linear(
     max_seconds : float, optional
         Limit on the time for one problem, with a warning likewise; l1 by working sets only. What
         such a problem gives depends on the machine.
+    groups : iterable of `Group`, optional
+        Problems on a subset of the rows: pairs of rows and of problems, every problem in one of
+        them. A group is solved on its rows and the columns that occur there, as if there were no
+        others; the weights of other columns are zero. It costs O(nnz of the rows).
     prune : float
         Weights of smaller magnitude are dropped from the result (the bias is kept).
     dtype : dtype
@@ -173,6 +203,12 @@ def fit_linear(
     >>> fit = fit_linear(X, [[1], [0], [1]])
     >>> fit.weights.shape, bool(fit.converged.all())
     ((3, 1), True)
+
+    Two problems, each on two of the rows:
+
+    >>> groups = [Group(rows=[0, 1], problems=[0]), Group(rows=[1, 2], problems=[1])]
+    >>> fit_linear(X, [[1, 0], [0, 0], [0, 1]], groups=groups).weights.shape
+    (3, 2)
     """
     run = run or Run()
     task = make_task(
@@ -180,30 +216,21 @@ def fit_linear(
         penalize_bias=penalize_bias, sample_weight=sample_weight, warm_start=warm_start, tol=tol,
         max_iter=max_iter, max_seconds=max_seconds,
     )  # fmt: skip
-    chosen = _solver(task, solver)
     if not prune >= 0:
         raise ParameterError(f"prune must be zero or positive, not {prune!r}.")
-    size = _block_size(task, chosen, block_size)
-    blocks = [
-        np.arange(first, min(first + size, task.n_problems))
-        for first in range(0, task.n_problems, size)
-    ]
-    results: dict[int, dict[str, NDArray[Any]]] = {}
-    kinds = {"features": np.int32, "values": dtype, "ends": np.int64, **REPORT}
-    pieces = Pieces(
-        [len(block) for block in blocks], results.__setitem__, what="training", run=run,
-        identity=lambda: _identity(task, chosen, prune, np.dtype(dtype), size),
-        is_sound=lambda number, arrays: holds_columns(
-            arrays, kinds, len(blocks[number]), task.n_features
-        ),
+    if block_size is not None and block_size < 1:
+        raise ParameterError(f"block_size must be at least 1, not {block_size!r}.")
+    work = LinearWork(task, solver, float(prune), np.dtype(dtype).str)
+    blocks = _blocks(work, groups, block_size)
+    results: dict[int, Arrays] = {}
+    kinds = KINDS | {"values": dtype}
+    unsolved = Blocks(
+        blocks, results.__setitem__, what="training", run=run,
+        identity=lambda: _identity(work, blocks),
+        is_sound=lambda block, arrays: holds_columns(arrays, kinds, len(block), task.n_features),
     )  # fmt: skip
-    pieces.do(
-        lambda number, stop: _packed(
-            _solve(task, chosen, blocks[number], stop), prune, dtype, task.n_features
-        ),
-        n_jobs=n_jobs,
-    )
-    fit = _assembled([results[number] for number in range(len(blocks))], task, dtype)
+    unsolved.solve(solve_block, work, n_jobs=n_jobs)
+    fit = _assembled([results[number] for number in range(len(blocks))], blocks, task, dtype)
     _warn(fit, task, run)
     return fit
 
@@ -221,40 +248,87 @@ def _solver(task: LinearTask, wanted: str | None) -> str:
     return wanted
 
 
-def _block_size(task: LinearTask, solver: str, wanted: int | None) -> int:
-    if wanted is not None:
-        if wanted < 1:
-            raise ParameterError(f"block_size must be at least 1, not {wanted!r}.")
-        return int(wanted)
-    _, bytes_a_problem = SOLVERS[task.penalty, task.loss][solver]
-    return block_of(bytes_a_problem(task))
+def _blocks(work: LinearWork, groups: Any, wanted: int | None) -> list[LinearBlock]:
+    """The problems in blocks; small groups share one."""
+    task = work.task
+    solver = _solver(task, work.solver)
+    if groups is None:
+        everything = np.arange(task.n_problems)
+        size = wanted or _block_size(task, solver, task)
+        return [LinearBlock(((None, part),)) for part in _cut(everything, size)]
+    blocks: list[LinearBlock] = []
+    room = 0
+    for rows, problems in checked_groups(groups, task.n_points, task.n_problems):
+        stored = int((task.indptr[rows + 1] - task.indptr[rows]).sum())
+        size = wanted or _block_size(task, solver, Size(len(rows), min(task.n_features, stored)))
+        for part in _cut(problems, size):
+            if blocks and len(part) <= min(room, size - len(blocks[-1])):
+                blocks[-1] = LinearBlock((*blocks[-1].parts, (rows, part)))
+                room -= len(part)
+            else:
+                blocks.append(LinearBlock(((rows, part),)))
+                room = size - len(part)
+    return blocks
+
+
+def _cut(problems: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
+    return [problems[first : first + size] for first in range(0, len(problems), size)]
+
+
+def _block_size(task: LinearTask, solver: str, size: Sized) -> int:
+    _, bytes_per_problem = SOLVERS[task.penalty, task.loss][solver]
+    return block_of(bytes_per_problem(size))
 
 
 def block_of(bytes_a_problem: int) -> int:
-    """Problems a block, if each needs so much working memory."""
+    """Problems per block, if each needs so much working memory."""
     return max(1, min(BLOCK, BLOCK_BYTES // bytes_a_problem))
 
 
-def _identity(task: LinearTask, solver: str, prune: float, dtype: np.dtype[Any], size: int) -> str:
+def _identity(work: LinearWork, blocks: list[LinearBlock]) -> str:
+    task = work.task
+    parts = [part for block in blocks for part in block.parts]
     return fingerprint(
         indptr=task.indptr, indices=task.indices, data=task.data, n_features=task.n_features,
         targets=task.targets, sample_weight=task.sample_weight, start=task.start,
         settings=(
-            task.loss, task.penalty, task.strength, task.bias, task.penalize_bias, solver,
-            task.tol, task.max_iter,
+            task.loss, task.penalty, task.strength, task.bias, task.penalize_bias,
+            _solver(task, work.solver), task.tol, task.max_iter,
         ),
-        result=(float(prune), dtype.str, size),
+        result=(work.prune, work.dtype, list(map(len, blocks))),
+        rows=np.concatenate([np.empty(0, int), *(r for r, _ in parts if r is not None)]),
+        problems=np.concatenate([np.empty(0, int), *(p for _, p in parts)]),
+        sizes=[(-1 if r is None else len(r), len(p)) for r, p in parts],
     )  # fmt: skip
 
 
-def _solve(
-    task: LinearTask, solver: str, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
-    """Solve a block: trivial problems at once, the others by the solver that fits the loss."""
+def solve_block(work: LinearWork, block: LinearBlock) -> Arrays:
+    """Solve the problems of a block: weights by column, and the report."""
+    features: list[NDArray[Any]] = []
+    values: list[NDArray[Any]] = []
+    report: dict[str, list[Any]] = {name: [] for name in REPORT}
+    for rows, problems in block.parts:
+        task, places = work.task, None
+        if rows is not None:
+            task, used = restricted(work.task, rows, problems)
+            places = np.append(used, work.task.n_features)
+            problems = np.arange(len(problems))
+        for solution in _solved(task, _solver(task, work.solver), problems):
+            keep = (np.abs(solution.values) >= work.prune) | (solution.features == task.n_features)
+            kept = solution.features[keep]
+            features.append((kept if places is None else places[kept]).astype(np.int32))
+            values.append(solution.values[keep].astype(work.dtype))
+            for name, entries in report.items():
+                entries.append(getattr(solution, name))
+    return pack_columns(features, values, KINDS | {"values": work.dtype}, **report)
+
+
+def _solved(task: LinearTask, solver: str, problems: NDArray[np.int64]) -> list[Solution]:
+    """Trivial problems at once, the others by the solver that fits the loss."""
     counts = np.diff(task.targets.indptr)[problems]
     real = problems[counts > 0]
     solve, _ = SOLVERS[task.penalty, task.loss][solver]
-    solved = dict(zip(real.tolist(), solve(task, real, stop) if len(real) else [], strict=True))
+    solved = dict(zip(real.tolist(), solve(task, real) if len(real) else [], strict=True))
     return [solved[p] if p in solved else _without_positives(task, p) for p in problems.tolist()]
 
 
@@ -271,50 +345,23 @@ def _without_positives(task: LinearTask, problem: int) -> Solution:
     )
 
 
-def _packed(
-    solutions: list[Solution], prune: float, dtype: Any, n_features: int
-) -> dict[str, NDArray[Any]]:
-    """A block as plain arrays: weights by column, and the report."""
-    features, values, ends = [], [], [0]
-    for solution in solutions:
-        keep = (np.abs(solution.values) >= prune) | (solution.features == n_features)
-        features.append(solution.features[keep].astype(np.int32))
-        values.append(solution.values[keep].astype(dtype))
-        ends.append(ends[-1] + int(keep.sum()))
-    return {
-        "features": np.concatenate(features),
-        "values": np.concatenate(values),
-        "ends": np.asarray(ends, dtype=np.int64),
-        **{
-            name: np.array([getattr(solution, name) for solution in solutions], dtype=kind)
-            for name, kind in REPORT.items()
-        },
-    }
-
-
-def _assembled(blocks: list[dict[str, NDArray[Any]]], task: LinearTask, dtype: Any) -> LinearFit:
-    """All blocks as one matrix by rows, at the price of that matrix. O(stored weights + D)."""
-    shape = (task.n_features + 1, task.n_problems)
+def _assembled(
+    found: list[Arrays], blocks: list[LinearBlock], task: LinearTask, dtype: Any
+) -> LinearFit:
+    """All blocks as one matrix and one report, in the order of the problems."""
+    numbers = [problems for block in blocks for _, problems in block.parts]
+    places = np.concatenate([np.empty(0, int), *numbers])
     report = {
-        name: np.concatenate([block[name] for block in blocks] or [np.empty(0, dtype=kind)])
+        name: np.concatenate([part[name] for part in found] or [np.empty(0, dtype=kind)])
         for name, kind in REPORT.items()
     }
-    counts = np.zeros(shape[0] + 1, dtype=np.int64)
-    for block in blocks:
-        counts[1:] += np.bincount(block["features"], minlength=shape[0])
-    indptr = np.cumsum(counts)
-    indices = np.empty(indptr[-1], dtype=np.int32)
-    data = np.empty(indptr[-1], dtype=dtype)
-    cursor = indptr[:-1].copy()
-    first = 0
-    for block in blocks:
-        scatter_columns(
-            block["features"], block["values"], block["ends"], first, cursor, indices, data
-        )
-        first += len(block["ends"]) - 1
-    if indptr[-1] < 2**31:
-        indptr = indptr.astype(np.int32)
-    return LinearFit(sp.csr_array((data, indices, indptr), shape=shape), **report)
+    in_order = bool((np.diff(places) > 0).all())
+    shape = (task.n_features + 1, task.n_problems)
+    weights = matrix_of(found, shape, dtype, None if in_order else places)
+    if not in_order:
+        order = np.argsort(places)
+        report = {name: entries[order] for name, entries in report.items()}
+    return LinearFit(weights, **report)
 
 
 def _warn(fit: LinearFit, task: LinearTask, run: Run) -> None:

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running
+from longtail.solvers._product_kernels import column_dots
 from longtail.solvers.linear._matrix_kernels import block_scores
 from longtail.solvers.linear._newton_kernels import (
     advance_cg,
-    column_dots,
     gradient_pass,
     hessian_pass,
     move,
@@ -116,7 +116,6 @@ def newton_bytes(task: Sized) -> int:
 def solve_newton(
     task: LinearTask,
     problems: NDArray[np.int64],
-    stop: NDArray[np.int8],
     start: NDArray[np.float64] | None = None,
     lower: NDArray[np.float64] | None = None,
 ) -> list[Solution]:
@@ -147,7 +146,7 @@ def solve_newton(
                 np.ascontiguousarray(part[:, ~ended]) for part in (gradient, diagonal, curvature)
             )
         if len(block.problems):
-            stuck = _newton_step(block, gradient, diagonal, curvature, stop)
+            stuck = _newton_step(block, gradient, diagonal, curvature)
             if stuck.any():  # rounding has the last word: no step lowers the objective
                 _settle(block, stuck, np.zeros_like(stuck), gap[~ended], solved)
     seconds = (time.perf_counter() - began) / max(len(problems), 1)
@@ -161,11 +160,10 @@ def _newton_step(
     gradient: NDArray[np.float64],
     diagonal: NDArray[np.float64],
     curvature: NDArray[np.float64],
-    stop: NDArray[np.int8],
 ) -> NDArray[np.bool_]:
     """One step of every problem; True where no length lowers the objective."""
     task, width = block.task, len(block.problems)
-    step = _newton_direction(task, gradient, diagonal, curvature, stop)
+    step = _newton_direction(task, gradient, diagonal, curvature)
     step_scores = _scores(task, step)
     slope = np.empty(width)
     column_dots(gradient, step, slope)
@@ -190,7 +188,6 @@ def _newton_direction(
     gradient: NDArray[np.float64],
     diagonal: NDArray[np.float64],
     curvature: NDArray[Any],
-    stop: NDArray[np.int8],
 ) -> NDArray[np.float64]:
     """Solve H step = -gradient for every problem, roughly, by conjugate gradients in step.
 
@@ -206,8 +203,7 @@ def _newton_direction(
     columns = np.arange(len(rho))
     going = np.ones(len(rho), dtype=np.bool_)
     for _ in range(MAX_CG):
-        if stop[0]:
-            raise Stopped
+        check_running()
         hessian_pass(
             task.indptr, task.indices, task.fast_data, kind(task.bias), curvature,
             kind(task.strength), direction, product,

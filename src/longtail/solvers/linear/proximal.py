@@ -41,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running
 from longtail.solvers.linear._proximal_kernels import (
     column_scores,
     loss_gradient,
@@ -172,18 +172,14 @@ def proximal_bytes(task: Sized) -> int:
     return 8 * 10 * (task.n_points + task.n_features + 1)
 
 
-def solve_proximal(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def solve_proximal(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     """Solve a block of l1 problems by Algorithm 1 of the paper."""
-    return _solve(task, problems, stop, proximal_steps)
+    return _solve(task, problems, proximal_steps)
 
 
-def solve_accelerated(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def solve_accelerated(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     """Solve a block of l1 problems by accelerated proximal gradient steps."""
-    return _solve(task, problems, stop, accelerated_steps)
+    return _solve(task, problems, accelerated_steps)
 
 
 def proximal_steps(problem: L1Problem) -> Iterator[Step]:
@@ -262,7 +258,6 @@ def _try(
 def _solve(
     task: LinearTask,
     problems: NDArray[np.int64],
-    stop: NDArray[np.int8],
     steps: Callable[[L1Problem], Iterator[Step]],
 ) -> list[Solution]:
     limit = math.inf if task.max_seconds is None else task.max_seconds
@@ -272,8 +267,7 @@ def _solve(
         problem = L1Problem(task, number)
         taken = 0
         for taken, at in enumerate(steps(problem)):
-            if stop[0]:
-                raise Stopped
+            check_running()
             if at.violation <= task.tol or taken >= STEPS * task.max_iter:
                 break
             if time.perf_counter() - began > limit:

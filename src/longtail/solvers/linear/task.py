@@ -19,12 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._sparse import all_finite, as_csr
 from longtail.errors import InputError, ParameterError
 from longtail.parameters import check_count, check_positive
 from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
 from longtail.solvers.linear._matrix_kernels import column_sums
 from longtail.solvers.linear.class_weights import ClassWeights
+from longtail.solvers.points import checked_points
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
@@ -207,13 +207,7 @@ def make_task(
     check_count(max_iter=max_iter)
     if max_seconds is not None:
         check_positive(max_seconds=max_seconds)
-    rows = as_csr(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.shape[1] >= 2**31:
-        raise InputError("X has more than 2^31 - 1 columns; hash or select features first.")
-    if not all_finite(rows.data):
-        raise InputError("X contains NaN or infinity; replace these values before training.")
+    rows = checked_points(X)
     wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
     wanted.sum_duplicates()
     wanted.eliminate_zeros()

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtail.runtime.run import Stopped
+from longtail.runtime.workers import stopping
 from longtail.solvers.linear._touched_kernels import Entries, Features, Matrix, Rows
 from longtail.solvers.linear._working_set_kernels import SOLVED, STOPPED, Limits, solve_problem
 from longtail.solvers.linear.solution import Solution
@@ -44,9 +45,7 @@ def working_set_bytes(task: Sized) -> int:
     return 1
 
 
-def solve_working_set(
-    task: LinearTask, problems: NDArray[np.int64], stop: NDArray[np.int8]
-) -> list[Solution]:
+def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     """Solve l1 problems one by one."""
     n, d = task.n_points, task.n_features
     rows = Rows(
@@ -76,7 +75,8 @@ def solve_working_set(
             members, found, value, violation, steps, status, entries = solve_problem(
                 matrix, NONE if weights is None else weights, positives, targets, start_features,
                 start_weights, task.bias, _bias_strength(task), task.loss_code, task.strength,
-                Limits(task.tol, task.max_iter, BATCH, DENSE), rows, features, entries, stop, late,
+                Limits(task.tol, task.max_iter, BATCH, DENSE), rows, features, entries, stopping(),
+                late,
             )  # fmt: skip
         if status == STOPPED:
             raise Stopped

@@ -6,8 +6,7 @@ whatever other columns are in the block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 
 from longtail.errors import InputError
 from longtail.runtime.libraries import one_thread
-from longtail.runtime.run import Stopped
+from longtail.runtime.workers import check_running
+from longtail.solvers._product_kernels import column_dots
 from longtail.solvers.ridge._ridge_kernels import (
-    column_dots,
     normal_times,
     take_step,
     transposed_times,
@@ -29,8 +28,6 @@ from longtail.solvers.ridge._ridge_kernels import (
 RESTARTS = 5  # looks at the true residual, should that of the recursion have drifted away
 
 _Array = NDArray[Any]
-Direct = Callable[[_Array, _Array], _Array]
-"""Weights from the right-hand sides X̃'Z and the targets Z."""
 
 
 class Targets(Protocol):
@@ -49,7 +46,18 @@ class Targets(Protocol):
 
 @dataclass(frozen=True)
 class RidgeTask:
-    """Checked input, as the kernels read it."""
+    """Checked input, as the kernels read it.
+
+    Attributes
+    ----------
+    solver : str
+    factor : tuple, optional
+        Of X̃'X̃ + strength·I, or of X̃X̃' + strength·I, by `cho_factor`, where the solver wants one.
+    preconditioner : array of shape (D + 1,)
+        See `inverse_diagonal`.
+    dtype : str
+        Of the weights.
+    """
 
     rows: sp.csr_array
     indptr: NDArray[np.int64]
@@ -60,6 +68,10 @@ class RidgeTask:
     bias: float
     tol: float
     max_iter: int
+    solver: str
+    dtype: str
+    factor: tuple[_Array, bool] | None = None
+    preconditioner: _Array | None = None
 
     @property
     def points(self) -> tuple[_Array, _Array, _Array, float]:
@@ -75,32 +87,39 @@ class RidgeTask:
         return int(self.targets.shape[1])
 
 
-def factor(task: RidgeTask, solver: str) -> Direct | None:
-    """A function that solves a block directly; None where that is not wanted, or fails."""
-    if solver == "conjugate_gradient":
+def prepared(task: RidgeTask) -> RidgeTask:
+    """The task with what all blocks share: the factor, where one is wanted, and the diagonal."""
+    return replace(task, factor=_factor(task), preconditioner=inverse_diagonal(task))
+
+
+def _factor(task: RidgeTask) -> tuple[_Array, bool] | None:
+    """What solves a block directly; None where that is not wanted, or fails."""
+    if task.solver == "conjugate_gradient":
         return None
     constant = sp.csr_array(np.full((task.rows.shape[0], 1), task.bias))
     wide = sp.csr_array(sp.hstack([task.rows.astype(np.float64), constant], format="csr"))
-    if solver == "dual":
+    if task.solver == "dual":
         wide = sp.csr_array(wide.T)
     square = (wide.T @ wide).toarray()
     square[np.diag_indices_from(square)] += task.strength
     try:
         with one_thread():
-            cholesky = scipy.linalg.cho_factor(square, overwrite_a=True, check_finite=False)
+            return scipy.linalg.cho_factor(square, overwrite_a=True, check_finite=False)  # type: ignore[no-any-return]
     except scipy.linalg.LinAlgError:
         return None
 
-    def primal(rhs: _Array, Z: _Array) -> _Array:
-        return np.ascontiguousarray(scipy.linalg.cho_solve(cholesky, rhs, check_finite=False))
 
-    def dual(rhs: _Array, Z: _Array) -> _Array:
-        alpha = np.ascontiguousarray(scipy.linalg.cho_solve(cholesky, Z, check_finite=False))
-        out = np.empty_like(rhs)
-        transposed_times(*task.points, alpha, out)
-        return out
-
-    return primal if solver == "primal" else dual
+def _direct(task: RidgeTask, rhs: _Array, Z: _Array) -> _Array:
+    """Weights from the right-hand sides X̃'Z and the targets Z, by the factor; zero without one."""
+    if task.factor is None:
+        return np.zeros_like(rhs)
+    known = rhs if task.solver == "primal" else Z
+    solved = np.ascontiguousarray(scipy.linalg.cho_solve(task.factor, known, check_finite=False))
+    if task.solver == "primal":
+        return solved
+    out = np.empty_like(rhs)
+    transposed_times(*task.points, solved, out)
+    return out
 
 
 def inverse_diagonal(task: RidgeTask) -> NDArray[np.float64]:
@@ -112,15 +131,9 @@ def inverse_diagonal(task: RidgeTask) -> NDArray[np.float64]:
     return np.asarray(1.0 / (task.strength + squares), dtype=np.float64)
 
 
-def solve_block(
-    task: RidgeTask,
-    first: int,
-    last: int,
-    direct: Direct | None,
-    preconditioner: NDArray[np.float64],
-    stop: NDArray[np.int8],
-) -> dict[str, _Array]:
+def solve_block(task: RidgeTask, block: range) -> dict[str, _Array]:
     """Solve a block of problems."""
+    first, last = block.start, block.stop
     Z = np.ascontiguousarray(task.targets.columns(first, last), dtype=np.float64)
     if not np.isfinite(Z).all():
         raise InputError("The targets contain NaN or infinity; replace these values first.")
@@ -128,23 +141,21 @@ def solve_block(
     transposed_times(*task.points, Z, rhs)
     squares = np.empty(last - first)
     column_dots(Z, Z, squares)
-    W = np.zeros_like(rhs) if direct is None else direct(rhs, Z)
+    W = _direct(task, rhs, Z)
     del Z
     iterations = np.zeros(last - first, dtype=np.int64)
     for _ in range(RESTARTS):
-        _, _, steps = _descend(
-            task, W, rhs, squares, preconditioner, task.max_iter - iterations, stop
-        )
+        _, _, steps = _descend(task, W, rhs, squares, task.max_iter - iterations)
         iterations += steps
         if not steps.any():
             break
     no_more = np.zeros_like(iterations)
-    objective, gap, _ = _descend(task, W, rhs, squares, preconditioner, no_more, stop)
+    objective, gap, _ = _descend(task, W, rhs, squares, no_more)
     if not np.isfinite(W).all():
         raise InputError("A regression overflowed; scale the features and the targets to about 1.")
     return {
-        "weights": W, "objective": objective, "gap": gap, "iterations": iterations,
-        "converged": gap <= task.tol,
+        "weights": W.astype(task.dtype), "objective": objective, "gap": gap,
+        "iterations": iterations, "converged": gap <= task.tol,
     }  # fmt: skip
 
 
@@ -153,14 +164,13 @@ def _descend(
     W: _Array,
     rhs: _Array,
     squares: _Array,
-    preconditioner: _Array,
     limits: NDArray[np.int64],
-    stop: NDArray[np.int8],
 ) -> tuple[_Array, _Array, NDArray[np.int64]]:
     """Conjugate gradients on W, in place: objective and gap on entry, and the steps taken.
 
     Each column goes on until the residual of the recursion meets the tolerance, or its limit.
     """
+    preconditioner = task.preconditioner
     HP = np.empty_like(W)
     normal_times(*task.points, task.strength, W, np.empty(W.shape[1]), HP)
     R = rhs - HP
@@ -177,8 +187,7 @@ def _descend(
     sums = np.ascontiguousarray(sums[:, going])
     active = np.ones(len(going), dtype=bool)
     while active.any():
-        if stop[0]:
-            raise Stopped
+        check_running()
         if 2 * active.sum() <= len(active):  # carry on with half the columns
             W[:, going] = w
             going = going[active]

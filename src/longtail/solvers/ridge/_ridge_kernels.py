@@ -28,21 +28,6 @@ def transposed_times(indptr, indices, data, bias, Z, out):
 
 
 @kernel
-def times_rows(indptr, indices, data, bias, W, out):
-    """out = X̃W. O(nnz·columns)."""
-    constant = unsigned(W.shape[0] - 1)
-    width = unsigned(W.shape[1])
-    for i in range(unsigned(indptr.shape[0] - 1)):
-        for c in range(width):
-            out[i, c] = bias * W[constant, c]
-        for p in range(unsigned(indptr[i]), unsigned(indptr[i + unsigned(1)])):
-            j = unsigned(indices[p])
-            value = np.float64(data[p])
-            for c in range(width):
-                out[i, c] += value * W[j, c]
-
-
-@kernel
 def normal_times(indptr, indices, data, bias, strength, P, row, out):
     """out = (X̃'X̃ + strength·I) P in one look at X. O(nnz·columns); `row` has one entry a column."""
     constant = unsigned(P.shape[0] - 1)
@@ -66,15 +51,6 @@ def normal_times(indptr, indices, data, bias, strength, P, row, out):
                 out[j, c] += value * row[c]
         for c in range(width):
             out[constant, c] += bias * row[c]
-
-
-@kernel
-def column_dots(A, B, out):
-    """The inner product of each column of A with that of B."""
-    out[:] = 0.0
-    for j in range(unsigned(A.shape[0])):
-        for c in range(unsigned(A.shape[1])):
-            out[c] += A[j, c] * B[j, c]
 
 
 @kernel

@@ -18,21 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail._sparse import all_finite, as_csr
 from longtail.errors import ConvergenceWarning, InputError, ParameterError
 from longtail.parameters import check_positive, is_number
+from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
-from longtail.runtime.pieces import Pieces
 from longtail.runtime.run import Run
+from longtail.solvers._product_kernels import scores_of_rows
 from longtail.solvers.linear.task import BLOCK, BLOCK_BYTES
-from longtail.solvers.ridge._block import (
-    RidgeTask,
-    Targets,
-    factor,
-    inverse_diagonal,
-    solve_block,
-)
-from longtail.solvers.ridge._ridge_kernels import times_rows
+from longtail.solvers.points import checked_points
+from longtail.solvers.ridge._block import RidgeTask, Targets, prepared, solve_block
 
 SOLVERS = ("primal", "dual", "conjugate_gradient")
 SMALL = 2000  # features or points up to which a dense factor is made
@@ -137,39 +131,29 @@ def fit_ridge(
     ([[2.0], [1.0], [0.0]], True)
     """
     run = run or Run()
-    task = _make_task(X, Z, strength, bias, tol, max_iter)
-    solver = _solver(task, solver)
-    kind = np.dtype(dtype)
+    task = _make_task(X, Z, strength, bias, tol, max_iter, solver, dtype)
     size = ridge_block(task.rows.shape[0], task.n_weights)
     spans = [
-        slice(first, min(first + size, task.n_problems))
+        range(first, min(first + size, task.n_problems))
         for first in range(0, task.n_problems, size)
     ]
-    weights = np.zeros((task.n_weights, task.n_problems), dtype=kind)
+    weights = np.zeros((task.n_weights, task.n_problems), dtype=task.dtype)
     report: dict[str, Any] = {
         name: np.zeros(task.n_problems, dtype=k) for name, k in REPORT.items()
     }
 
     def keep(number: int, arrays: dict[str, _Array]) -> None:
-        weights[:, spans[number]] = arrays["weights"]
+        span = slice(spans[number].start, spans[number].stop)
+        weights[:, span] = arrays["weights"]
         for name in REPORT:
-            report[name][spans[number]] = arrays[name]
+            report[name][span] = arrays[name]
 
-    pieces = Pieces(
-        [span.stop - span.start for span in spans], keep, what="regression", run=run,
-        identity=lambda: _identity(task, solver, kind, size),
-        is_sound=lambda number, arrays: _is_sound(arrays, task, kind, spans[number]),
+    blocks = Blocks(
+        spans, keep, what="regression", run=run, identity=lambda: _identity(task, size),
+        is_sound=lambda span, arrays: _is_sound(arrays, task, len(span)),
     )  # fmt: skip
-    direct = factor(task, solver) if pieces.missing else None
-    diagonal = inverse_diagonal(task)
-
-    def work(number: int, stop: NDArray[np.int8]) -> dict[str, _Array]:
-        span = spans[number]
-        solution = solve_block(task, span.start, span.stop, direct, diagonal, stop)
-        solution["weights"] = solution["weights"].astype(kind)
-        return solution
-
-    pieces.do(work, n_jobs=n_jobs)
+    if blocks.missing:
+        blocks.solve(solve_block, prepared(task), n_jobs=n_jobs)
     fit = RidgeFit(weights, **report)
     _warn(fit, task)
     return fit
@@ -184,16 +168,19 @@ def ridge_values(X: sp.csr_array, weights: NDArray[Any], *, bias: float = 1.0) -
     [[7.0, 1.0]]
     """
     out = np.empty((X.shape[0], weights.shape[1]))
-    times_rows(
-        X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data, float(bias),
-        read_only(weights), out,
+    scores_of_rows(
+        X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False),
+        X.data.astype(np.float64, copy=False), float(bias), read_only(weights), 0, out,
     )  # fmt: skip
     return out
 
 
 def _make_task(
-    X: Any, Z: Any, strength: float, bias: float, tol: float, max_iter: int
-) -> RidgeTask:
+    X: Any, Z: Any, strength: float, bias: float, tol: float, max_iter: int, solver: str | None,
+    dtype: Any,
+) -> RidgeTask:  # fmt: skip
+    if solver is not None and solver not in SOLVERS:
+        raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}, not {solver!r}.")
     check_positive(strength=strength, tol=tol)
     if not (is_number(bias) and 0 <= bias < math.inf):
         raise ParameterError(
@@ -201,13 +188,7 @@ def _make_task(
         )
     if not (is_number(max_iter) and max_iter >= 1):
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
-    rows = as_csr(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.shape[1] >= 2**31 - 1:
-        raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not all_finite(rows.data):
-        raise InputError("X contains NaN or infinity; replace these values before training.")
+    rows = checked_points(X)
     if hasattr(Z, "columns") and hasattr(Z, "parts"):
         targets: Targets = Z
     else:
@@ -235,16 +216,9 @@ def _make_task(
         bias=float(bias),
         tol=float(tol),
         max_iter=int(max_iter),
+        solver=solver or cheapest_solver(rows, targets.shape[1])[0],
+        dtype=np.dtype(dtype).str,
     )
-
-
-def _solver(task: RidgeTask, wanted: str | None) -> str:
-    """The solver asked for, or the cheapest by a count of multiplications."""
-    if wanted is not None:
-        if wanted not in SOLVERS:
-            raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}, not {wanted!r}.")
-        return wanted
-    return cheapest_solver(task.rows, task.n_problems)[0]
 
 
 def cheapest_solver(X: sp.csr_array, n_problems: int) -> tuple[str, int]:
@@ -269,21 +243,20 @@ def ridge_block(n_points: int, n_weights: int) -> int:
     return max(1, min(BLOCK, BLOCK_BYTES // (8 * (5 * n_weights + n_points))))
 
 
-def _identity(task: RidgeTask, solver: str, kind: np.dtype[Any], size: int) -> str:
+def _identity(task: RidgeTask, size: int) -> str:
     return fingerprint(
         indptr=task.indptr, indices=task.indices, data=task.data, shape=task.rows.shape,
-        settings=(task.strength, task.bias, task.tol, task.max_iter, solver, kind.str, size),
+        settings=(task.strength, task.bias, task.tol, task.max_iter, task.solver, task.dtype, size),
         **task.targets.parts(),
     )  # fmt: skip
 
 
-def _is_sound(block: dict[str, _Array], task: RidgeTask, kind: np.dtype[Any], span: slice) -> bool:
+def _is_sound(block: dict[str, _Array], task: RidgeTask, width: int) -> bool:
     """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    width = span.stop - span.start
     return (
         set(block) == {"weights", *REPORT}
         and block["weights"].shape == (task.n_weights, width)
-        and block["weights"].dtype == kind
+        and block["weights"].dtype == task.dtype
         and all(block[n].shape == (width,) and block[n].dtype == k for n, k in REPORT.items())
         and bool(np.isfinite(block["weights"]).all())
     )

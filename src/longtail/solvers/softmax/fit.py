@@ -18,14 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail._sparse import all_finite, as_csr
+from longtail._sparse import as_csr
 from longtail.errors import ConvergenceWarning, InputError
 from longtail.parameters import check_count, check_not_negative, check_positive
-from longtail.runtime.checkpoint import Checkpoint, fingerprint
+from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
-from longtail.solvers.softmax._softmax_kernels import scores_of_rows
+from longtail.solvers._product_kernels import scores_of_rows
+from longtail.solvers.points import checked_points
 from longtail.solvers.softmax.loss import SoftmaxLoss, working_type
 from longtail.solvers.softmax.minimise import Minimum, minimise
 from longtail.solvers.softmax.quasi_newton import descend
@@ -157,18 +158,19 @@ def fit_softmax(
         precondition=preconditioner(rows, weights, bias, float(strength)), floors=below,
         n_jobs=n_jobs,
     )  # fmt: skip
-    store = None
-    if run.checkpoint is not None:
-        identity = fingerprint(
-            X=rows, shape=(n_features, n_classes), targets=wanted, weights=weights, start=start,
-            settings=(float(strength), float(bias), float(tol), int(max_iter)),
-        )  # fmt: skip
-        store = Checkpoint(run.checkpoint, identity)
+    settings = (float(strength), float(bias), float(tol), int(max_iter))
+    given = start
+    states = LatestState(
+        run, lambda: fingerprint(
+            X=rows, shape=(n_features, n_classes), targets=wanted, weights=weights, start=given,
+            settings=settings,
+        ),
+    )  # fmt: skip
     with loss.running():
         if start is not None:
             start = start[np.append(used, n_features)]
         minimum, scale = solve(
-            loss, shape, start, _shares(wanted, weights, bias), tol, max_iter, store, run,
+            loss, shape, start, _shares(wanted, weights, bias), tol, max_iter, states, run,
             far=below is not None,
         )  # fmt: skip
     fit = SoftmaxFit(
@@ -232,7 +234,7 @@ def solve(
     guess: NDArray[np.float64],
     tol: float,
     max_iter: int,
-    store: Checkpoint | None,
+    states: LatestState,
     run: Run,
     *,
     far: bool = False,
@@ -249,8 +251,8 @@ def solve(
         run.report("training", max_iter, max_iter)
         return Minimum(origin, value, 0.0, 0, 0, True), 1.0
     steps, rounds, radius = 0, 0, None
-    found = None if store is None else store.load(0)
-    if found is not None and _is_sound(found, shape):
+    found = states.read(lambda arrays: arrays if _is_sound(arrays, shape) else None)
+    if found is not None:
         start, steps, rounds = found["point"], int(found["steps"][0]), int(found["rounds"][0])
         radius = float(found["radius"][0]) if steps else None
         if found["exact"][0] and not loss.is_exact:
@@ -263,9 +265,7 @@ def solve(
     run.report("training", min(steps, max_iter), max_iter)
 
     def keep(point: NDArray[np.float64], radius: float, steps: int, rounds: int) -> None:
-        if store is not None:
-            state = {"radius": radius, "steps": steps, "rounds": rounds, "exact": loss.is_exact}
-            store.save(0, {"point": point} | {key: np.array([v]) for key, v in state.items()})
+        states.write(lambda: _state(point, radius, steps, rounds, loss.is_exact))
         run.report("training", min(steps, max_iter), max_iter)
 
     def after_round(point: NDArray[np.float64], rounds: int) -> None:
@@ -299,14 +299,17 @@ def warn_of(what: str, minimum: Minimum, scale: float) -> None:
     )
 
 
+def _state(
+    point: NDArray[np.float64], radius: float, steps: int, rounds: int, exact: bool
+) -> dict[str, _Array]:
+    parts = {"radius": float(radius), "steps": steps, "rounds": rounds, "exact": exact}
+    return {"point": point} | {key: np.array([value]) for key, value in parts.items()}
+
+
 def _is_sound(found: dict[str, _Array], shape: tuple[int, ...]) -> bool:
-    kinds = {"radius": np.float64, "steps": np.int64, "rounds": np.int64, "exact": np.bool_}
     return (
-        set(found) == {"point", *kinds}
-        and found["point"].shape == shape
-        and found["point"].dtype == np.float64
+        is_like(found, _state(np.empty(shape), 1.0, 0, 0, True))
         and bool(np.isfinite(found["point"]).all())
-        and all(found[key].shape == (1,) and found[key].dtype == kinds[key] for key in kinds)
         and bool(found["radius"][0] > 0)
         and bool(found["steps"][0] >= 0)
         and bool(found["rounds"][0] >= 0)
@@ -326,13 +329,7 @@ def _shares(
 def _checked(
     X: Any, targets: Any, sample_weight: Any
 ) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.float64]]:
-    rows = as_csr(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.shape[1] >= 2**31 - 1:
-        raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
-    if not all_finite(rows.data):
-        raise InputError("X contains NaN or infinity; replace these values before training.")
+    rows = checked_points(X)
     wanted = sp.csr_array(as_csr(targets, dtype=np.float64), copy=True)
     wanted.eliminate_zeros()
     if wanted.shape[0] != rows.shape[0]:

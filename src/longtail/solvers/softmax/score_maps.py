@@ -14,13 +14,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.runtime.libraries import one_thread
+from longtail.solvers._product_kernels import add_transposed, scores_of_rows
 from longtail.solvers.softmax._rounded_kernels import (
     add_kept,
     scores_of_kept,
     sparse_add_kept,
     sparse_scores_of_kept,
 )
-from longtail.solvers.softmax._softmax_kernels import add_transposed, scores_of_rows
 from longtail.solvers.softmax.rounded import Rounded
 
 DENSE_SHARE = 0.3  # of stored entries, from which on X is multiplied as a dense array
