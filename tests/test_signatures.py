@@ -242,20 +242,20 @@ def names_read(cls):
                 continue
             if not NOT_USE.fullmatch(function.name):
                 read |= _reads(function, "self")
-                hands_on |= "Settings(**self.get_params" in ast.unparse(function)
+                hands_on |= any(_is_given(node, "self") for node in ast.walk(function))
     if hands_on:
         for path in Path(inspect.getfile(cls)).parent.glob("*.py"):
-            read |= _settings_read(ast.parse(path.read_text()))
+            read |= _settings_read(ast.parse(path.read_text()), cls.__name__)
     return read
 
 
-def _settings_read(tree):
-    """What functions read of a `settings` that they take as `Settings`, or as their object's."""
+def _settings_read(tree, name):
+    """What functions read of a `settings` that is such a classifier, or that their object has."""
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef) or NOT_USE.fullmatch(node.name):
             continue
-        taken = {word.arg for word in node.args.args if _is_settings(word.annotation)}
+        taken = {word.arg for word in node.args.args if _is_named(word.annotation, name)}
         for part in ast.walk(node):  # settings = self.settings, also as one of several
             if isinstance(part, ast.Assign) and "self.settings" in ast.unparse(part.value):
                 taken |= {"settings"}
@@ -264,8 +264,17 @@ def _settings_read(tree):
     return found
 
 
-def _is_settings(annotation):
-    return isinstance(annotation, ast.Name) and annotation.id == "Settings"
+def _is_named(node, name):
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_given(node, name):
+    """Whether this is a call of a training that gets the whole classifier."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).startswith("train_")
+        and any(_is_named(argument, name) for argument in node.args)
+    )
 
 
 def _reads(tree, thing):
