@@ -28,24 +28,24 @@ from longtail.labels import (
     Kind,
     TailRanking,
     check_tail,
-    checked_propensities,
     columns_of,
     decode_labels,
     in_columns_of,
-    inverse_propensities,
-    rarity,
+    is_calibration,
+    tail_ranking,
 )
 from longtail.labels.points import (
+    as_row,
     checked_rows,
     checked_weights,
     shares_memory,
     training_points,
 )
 from longtail.parameters import check, check_count, documented
-from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond, unknown
+from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_dense, unknown
 from longtail.runtime.kept import kept_for
-from longtail.runtime.memory import available_memory
 from longtail.runtime.run import Progress, Run, progress_bar
+from longtail.runtime.seeds import drawn_seed
 from longtail.store import StoredEstimator
 
 __all__ = ["Explanation", "ExtremeClassifier"]
@@ -67,7 +67,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
     propensities are made of. `calibration_`, where `longtail.decisions` has set it, holds the scale
-    and the shift that make log-odds of scores.
+    and the shift that make log-odds of scores. `random_state_`, where `random_state` is None, holds
+    the seed that was drawn; methods read either as `_seed`.
     """
 
     method: ClassVar[str] = ""
@@ -82,6 +83,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     n_points_: int
     n_features_in_: int
     calibration_: NDArray[np.float64]
+    random_state_: int
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "method" in vars(cls):
@@ -123,7 +125,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         scores below it is not considered. A method that can rank all labels overrides this.
         """
         longer = self._topk(X, min(max(100, 10 * k), len(self.classes_)))
-        return _best(ranking.of(longer), k)
+        return from_ranked(*ranked(ranking.of(longer), k), len(self.classes_))
 
     def _all_scores(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The scores (n, L) of a block of points, -inf for labels that are never listed."""
@@ -209,6 +211,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
                 seen, Y, weights = rows[some], Y[some], weights[some]
             given["sample_weight"] = weights
         folder = None if checkpoint is None else Path(checkpoint)
+        if getattr(self, "random_state", 0) is None:
+            self.random_state_, folder = drawn_seed(folder)
         with progress_bar(progress) as bar, config_context(assume_finite=True):
             self._fit(seen, Y, Run(bar, folder, encoded.classes.tolist()), **given)
         self.label_kind_ = encoded.kind
@@ -322,7 +326,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         >>> tagger = DiSMEC().fit([[1, 0], [0, 1]], [["sea", "sun"], ["snow"]])
         >>> names, scores = tagger.top_labels([[1, 0]], 2)
         >>> names.tolist(), scores.round(1).tolist()
-        ([['sea', 'sun']], [[0.4, 0.4]])
+        ([['sea', 'sun']], [[0.7, 0.7]])
         """
         top = self.predict_topk(X, k, tail=tail, propensities=propensities)
         columns, scores = ranked(top, int(k))
@@ -353,11 +357,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
         shape = (rows.shape[0], len(self.classes_))
-        why = f"the scores of {shape[0]:,} rows and {shape[1]:,} labels"
-        need = Estimate(8 * shape[0] * shape[1], None, 0.0, why)
-        if memory_limit is None:
-            memory_limit = (available_memory() or np.inf) / 1e9
-        refuse_beyond(self, need, memory_limit, "take predict_topk, or fewer rows at a time")
+        refuse_dense(self, shape, memory_limit)
         out, size = np.empty(shape), max(1, BLOCK_CELLS // shape[1])
         for first in range(0, shape[0], size):
             out[first : first + size] = self._all_scores(rows[first : first + size])
@@ -399,17 +399,6 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         ones = np.ones(found.nnz, dtype=np.int64)
         return sp.csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
-    def _one_row(self, x: Any) -> sp.csr_array:
-        """One checked point, (1, D)."""
-        if sp.issparse(x) and x.ndim == 1:
-            x = x.reshape(1, -1)
-        elif not sp.issparse(x) and getattr(x, "ndim", None) != 2:
-            x = np.atleast_2d(np.asarray(x))
-        row = self._checked(x, reset=False)
-        if row.shape[0] != 1:
-            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
-        return row
-
     def explain(
         self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
     ) -> Explanation:
@@ -427,7 +416,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         check_is_fitted(self)
         check_count(n=n)
-        row = self._one_row(x)
+        row = self._checked(as_row(x), reset=False)
+        if row.shape[0] != 1:
+            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
         if len(feature_names) != row.shape[1]:
@@ -456,27 +447,28 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _ranking(self, tail: float, propensities: ArrayLike | None) -> TailRanking | None:
         """How `predict_topk` ranks labels; None by their scores."""
-        tail, counts = check_tail(tail), self.label_counts_
+        tail, counts, n_points = check_tail(tail), self.label_counts_, self.n_points_
         if propensities is not None:
-            inverse = 1 / checked_propensities(propensities, len(counts))
-        if tail == 0:
-            return None
-        scale, n_points = self.score_scale, self.n_points_
-        if propensities is not None:
-            return TailRanking(*scale, tail * rarity(counts, inverse))
-
-        def make() -> TailRanking:  # which costs more than to predict a point
-            return TailRanking(
-                *scale, tail * rarity(counts, inverse_propensities(counts, n_points))
-            )
-
-        return kept_for(self, "ranking", (tail, scale, counts, n_points), make)
+            return tail_ranking(tail, self.score_scale, counts, propensities=propensities)
+        scale = self.score_scale
+        return kept_for(  # it costs more than to predict a point
+            self,
+            "ranking",
+            (tail, scale, counts, n_points),
+            lambda: tail_ranking(tail, scale, counts, n_points),
+        )
 
     def _training_data(
         self, X: Any, y: Any, label_names: Any
     ) -> tuple[sp.csr_array, EncodedLabels]:
         """Training data as `_fit` takes it, refused in one sentence if it cannot be used."""
         return training_points(self, X, y, label_names)
+
+    @property
+    def _seed(self) -> int:
+        """`random_state`, or the seed that `fit` drew where that is None; 0 before that."""
+        given = self.random_state  # type: ignore[attr-defined]
+        return getattr(self, "random_state_", 0) if given is None else int(given)
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
@@ -495,7 +487,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             or not isinstance(self.n_features_in_, int)
         ):
             raise ModelError("The labels of the model do not fit each other; it was altered.")
-        if hasattr(self, "calibration_") and not _is_calibration(self.calibration_):
+        if hasattr(self, "calibration_") and not is_calibration(self.calibration_):
             raise ModelError("The model's calibration is not a scale and a shift; it was altered.")
         try:
             self.check_parameters()
@@ -526,18 +518,3 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _best(values: sp.csr_array, k: int) -> sp.csr_array:
-    """The k largest stored entries of each row; of equal ones those of smaller column."""
-    return from_ranked(*ranked(values, k), values.shape[1])
-
-
-def _is_calibration(value: Any) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.shape == (2,)
-        and value.dtype.kind == "f"
-        and bool(np.isfinite(value).all())
-        and value[0] > 0
-    )

@@ -96,6 +96,19 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     return as_csr(checked)
 
 
+def as_row(x: Any) -> Any:
+    """One point, given with one dimension or two, with two.
+
+    Examples
+    --------
+    >>> as_row([1.0, 2.0]).shape
+    (1, 2)
+    """
+    if sp.issparse(x):
+        return x.reshape(1, -1) if x.ndim == 1 else x
+    return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
+
+
 def _is_plain(estimator: Any, X: Any) -> bool:
     """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
     return (
