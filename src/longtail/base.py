@@ -37,9 +37,9 @@ from longtail.labels import (
 from longtail.labels.points import (
     as_row,
     checked_rows,
-    checked_weights,
     shares_memory,
     training_points,
+    weighted_points,
 )
 from longtail.parameters import check, check_count, documented
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_dense, unknown
@@ -190,26 +190,16 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return self._fit_points(X, y, label_names, checkpoint, progress)
 
     def _fit_points(
-        self,
-        X: Any,
-        y: Any,
-        label_names: Any,
-        checkpoint: str | Path | None,
-        progress: bool | Progress | None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any, names: Any, checkpoint: Any, progress: Any, sample_weight: Any = None
     ) -> Self:
         """`fit`, with weights of the rows for methods whose `_fit` takes them."""
         self.check_parameters()
         self._forget()
-        rows, encoded = self._training_data(X, y, label_names)
+        rows, encoded = self._training_data(X, y, names)
         given: dict[str, Any] = {}
         seen, Y = rows, encoded.matrix
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, rows)
-            if not weights.all():
-                some = np.flatnonzero(weights)
-                seen, Y, weights = rows[some], Y[some], weights[some]
-            given["sample_weight"] = weights
+            seen, Y, given["sample_weight"] = weighted_points(rows, Y, sample_weight)
         folder = None if checkpoint is None else Path(checkpoint)
         if getattr(self, "random_state", 0) is None:
             self.random_state_, folder = drawn_seed(folder)
@@ -330,10 +320,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         top = self.predict_topk(X, k, tail=tail, propensities=propensities)
         columns, scores = ranked(top, int(k))
-        names = np.full(columns.shape, None, dtype=object)
-        listed = columns >= 0
-        names[listed] = np.fromiter(self.classes_.tolist(), object)[columns[listed]]
-        return names, scores
+        names = np.fromiter((*self.classes_.tolist(), None), object)
+        return names[columns], scores  # -1, where there is no label, is the last
 
     @available_if(lambda self: self.scores_all_labels)
     def decision_function(self, X: Any, *, memory_limit: float | None = None) -> Any:
@@ -361,8 +349,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         out, size = np.empty(shape), max(1, BLOCK_CELLS // shape[1])
         for first in range(0, shape[0], size):
             out[first : first + size] = self._all_scores(rows[first : first + size])
-        is_binary = self.label_kind_ == "multiclass" and shape[1] == 2
-        return out[:, 1] - out[:, 0] if is_binary else out
+        is_pair = self.label_kind_ == "multiclass" and shape[1] == 2
+        return out[:, 1] - out[:, 0] if is_pair else out
 
     def predict(self, X: Any) -> Any:
         """The label set that the method commits to, in the form that y had in `fit`.
@@ -434,11 +422,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
         predicted = self.predict_matrix(X)
         true = in_columns_of(y, self.classes_, all_of_table=True).matrix
-        if true.shape[0] != predicted.shape[0]:
-            raise InputError(
-                f"X has {predicted.shape[0]} rows, y has {true.shape[0]}; give the labels of every "
-                "row."
-            )
+        n, given = predicted.shape[0], true.shape[0]
+        if given != n:
+            raise InputError(f"X has {n} rows, y has {given}; give the labels of every row.")
         predicted.resize(true.shape)
         wrong = abs(true - predicted).sum(axis=1)
         return float(np.average(np.asarray(wrong).ravel() == 0, weights=sample_weight))
@@ -447,16 +433,11 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _ranking(self, tail: float, propensities: ArrayLike | None) -> TailRanking | None:
         """How `predict_topk` ranks labels; None by their scores."""
-        tail, counts, n_points = check_tail(tail), self.label_counts_, self.n_points_
+        tail, scale, counts = check_tail(tail), self.score_scale, self.label_counts_
         if propensities is not None:
-            return tail_ranking(tail, self.score_scale, counts, propensities=propensities)
-        scale = self.score_scale
-        return kept_for(  # it costs more than to predict a point
-            self,
-            "ranking",
-            (tail, scale, counts, n_points),
-            lambda: tail_ranking(tail, scale, counts, n_points),
-        )
+            return tail_ranking(tail, scale, counts, propensities=propensities)
+        about = (tail, scale, counts, self.n_points_)  # it costs more than to predict a point
+        return kept_for(self, "ranking", about, lambda: tail_ranking(*about))
 
     def _training_data(
         self, X: Any, y: Any, label_names: Any
