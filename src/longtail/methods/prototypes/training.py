@@ -412,7 +412,7 @@ def _device(name: str) -> Any:
 def _identity(X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes) -> str:
     """A fingerprint of all that decides the result."""
     modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
-    plain = settings.get_params(deep=False) | modules
+    plain = settings.get_params(deep=False) | modules | {"random_state": settings._seed}
     for name in ("memory_limit", "n_jobs"):  # the result does not depend on these
         del plain[name]
     own: dict[str, Any] = {}
