@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.utils.validation import has_fit_parameter
 
+import longtail
 from longtail import BinaryRelevance, DiSMEC, ProXML, Tagger
 from longtail.data import Dataset, make_longtail
 from longtail.errors import InputError, ParameterError
@@ -212,3 +213,25 @@ class TestCrossValidation:
             DiSMEC().fit(X, y)
         with pytest.raises(InputError, match="row 3"):
             DiSMEC().fit(X[:4], [1.0, 2.0, 1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [model for model in instances() if "random_state" in model.get_params()],
+    ids=lambda model: model.method,
+)
+def test_without_a_seed_one_is_drawn_and_kept(classifier, tmp_path):
+    X, Y = small_problem(classifier)
+    model = clone(classifier).set_params(random_state=None)
+    model.estimate(X, Y)
+    model.fit(X, Y, checkpoint=tmp_path / "work")
+    again = clone(model).fit(X, Y, checkpoint=tmp_path / "work")  # goes on with the same seed
+    fixed = clone(model).set_params(random_state=model.random_state_).fit(X, Y)
+    model.save(tmp_path / "model")
+    loaded = longtail.load(tmp_path / "model")
+    wanted = model.predict_topk(X, 3)
+    for other in (again, fixed, loaded):
+        assert np.array_equal(other.predict_topk(X, 3).data, wanted.data)
+        assert (other.predict_matrix(X) != model.predict_matrix(X)).nnz == 0
+    assert clone(model).fit(X, Y).random_state_ != model.random_state_
+    assert not hasattr(fixed, "random_state_")

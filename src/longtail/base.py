@@ -28,24 +28,24 @@ from longtail.labels import (
     Kind,
     TailRanking,
     check_tail,
-    checked_propensities,
     columns_of,
     decode_labels,
     in_columns_of,
-    inverse_propensities,
-    rarity,
+    is_calibration,
+    tail_ranking,
 )
 from longtail.labels.points import (
+    as_row,
     checked_rows,
-    checked_weights,
     shares_memory,
     training_points,
+    weighted_points,
 )
 from longtail.parameters import check, check_count, documented
-from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_beyond, unknown
+from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_dense, unknown
 from longtail.runtime.kept import kept_for
-from longtail.runtime.memory import available_memory
 from longtail.runtime.run import Progress, Run, progress_bar
+from longtail.runtime.seeds import drawn_seed
 from longtail.store import StoredEstimator
 
 __all__ = ["Explanation", "ExtremeClassifier"]
@@ -67,7 +67,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     After `fit`, `classes_` holds the label names in the order of the columns of every matrix, and
     `label_counts_` and `n_points_` the training points of each label and in all, which is what
     propensities are made of. `calibration_`, where `longtail.decisions` has set it, holds the scale
-    and the shift that make log-odds of scores.
+    and the shift that make log-odds of scores. `random_state_`, where `random_state` is None, holds
+    the seed that was drawn; methods read either as `_seed`.
     """
 
     method: ClassVar[str] = ""
@@ -82,6 +83,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     n_points_: int
     n_features_in_: int
     calibration_: NDArray[np.float64]
+    random_state_: int
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "method" in vars(cls):
@@ -123,7 +125,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         scores below it is not considered. A method that can rank all labels overrides this.
         """
         longer = self._topk(X, min(max(100, 10 * k), len(self.classes_)))
-        return _best(ranking.of(longer), k)
+        return from_ranked(*ranked(ranking.of(longer), k), len(self.classes_))
 
     def _all_scores(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The scores (n, L) of a block of points, -inf for labels that are never listed."""
@@ -188,27 +190,19 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return self._fit_points(X, y, label_names, checkpoint, progress)
 
     def _fit_points(
-        self,
-        X: Any,
-        y: Any,
-        label_names: Any,
-        checkpoint: str | Path | None,
-        progress: bool | Progress | None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any, names: Any, checkpoint: Any, progress: Any, sample_weight: Any = None
     ) -> Self:
         """`fit`, with weights of the rows for methods whose `_fit` takes them."""
         self.check_parameters()
         self._forget()
-        rows, encoded = self._training_data(X, y, label_names)
+        rows, encoded = self._training_data(X, y, names)
         given: dict[str, Any] = {}
         seen, Y = rows, encoded.matrix
         if sample_weight is not None:
-            weights = checked_weights(sample_weight, rows)
-            if not weights.all():
-                some = np.flatnonzero(weights)
-                seen, Y, weights = rows[some], Y[some], weights[some]
-            given["sample_weight"] = weights
+            seen, Y, given["sample_weight"] = weighted_points(rows, Y, sample_weight)
         folder = None if checkpoint is None else Path(checkpoint)
+        if getattr(self, "random_state", 0) is None:
+            self.random_state_, folder = drawn_seed(folder)
         with progress_bar(progress) as bar, config_context(assume_finite=True):
             self._fit(seen, Y, Run(bar, folder, encoded.classes.tolist()), **given)
         self.label_kind_ = encoded.kind
@@ -322,14 +316,12 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         >>> tagger = DiSMEC().fit([[1, 0], [0, 1]], [["sea", "sun"], ["snow"]])
         >>> names, scores = tagger.top_labels([[1, 0]], 2)
         >>> names.tolist(), scores.round(1).tolist()
-        ([['sea', 'sun']], [[0.4, 0.4]])
+        ([['sea', 'sun']], [[0.7, 0.7]])
         """
         top = self.predict_topk(X, k, tail=tail, propensities=propensities)
         columns, scores = ranked(top, int(k))
-        names = np.full(columns.shape, None, dtype=object)
-        listed = columns >= 0
-        names[listed] = np.fromiter(self.classes_.tolist(), object)[columns[listed]]
-        return names, scores
+        names = np.fromiter((*self.classes_.tolist(), None), object)
+        return names[columns], scores  # -1, where there is no label, is the last
 
     @available_if(lambda self: self.scores_all_labels)
     def decision_function(self, X: Any, *, memory_limit: float | None = None) -> Any:
@@ -353,16 +345,12 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
         shape = (rows.shape[0], len(self.classes_))
-        why = f"the scores of {shape[0]:,} rows and {shape[1]:,} labels"
-        need = Estimate(8 * shape[0] * shape[1], None, 0.0, why)
-        if memory_limit is None:
-            memory_limit = (available_memory() or np.inf) / 1e9
-        refuse_beyond(self, need, memory_limit, "take predict_topk, or fewer rows at a time")
+        refuse_dense(self, shape, memory_limit)
         out, size = np.empty(shape), max(1, BLOCK_CELLS // shape[1])
         for first in range(0, shape[0], size):
             out[first : first + size] = self._all_scores(rows[first : first + size])
-        is_binary = self.label_kind_ == "multiclass" and shape[1] == 2
-        return out[:, 1] - out[:, 0] if is_binary else out
+        is_pair = self.label_kind_ == "multiclass" and shape[1] == 2
+        return out[:, 1] - out[:, 0] if is_pair else out
 
     def predict(self, X: Any) -> Any:
         """The label set that the method commits to, in the form that y had in `fit`.
@@ -399,17 +387,6 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         ones = np.ones(found.nnz, dtype=np.int64)
         return sp.csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
-    def _one_row(self, x: Any) -> sp.csr_array:
-        """One checked point, (1, D)."""
-        if sp.issparse(x) and x.ndim == 1:
-            x = x.reshape(1, -1)
-        elif not sp.issparse(x) and getattr(x, "ndim", None) != 2:
-            x = np.atleast_2d(np.asarray(x))
-        row = self._checked(x, reset=False)
-        if row.shape[0] != 1:
-            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
-        return row
-
     def explain(
         self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
     ) -> Explanation:
@@ -427,7 +404,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         check_is_fitted(self)
         check_count(n=n)
-        row = self._one_row(x)
+        row = self._checked(as_row(x), reset=False)
+        if row.shape[0] != 1:
+            raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
         if len(feature_names) != row.shape[1]:
@@ -443,11 +422,9 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
         predicted = self.predict_matrix(X)
         true = in_columns_of(y, self.classes_, all_of_table=True).matrix
-        if true.shape[0] != predicted.shape[0]:
-            raise InputError(
-                f"X has {predicted.shape[0]} rows, y has {true.shape[0]}; give the labels of every "
-                "row."
-            )
+        n, given = predicted.shape[0], true.shape[0]
+        if given != n:
+            raise InputError(f"X has {n} rows, y has {given}; give the labels of every row.")
         predicted.resize(true.shape)
         wrong = abs(true - predicted).sum(axis=1)
         return float(np.average(np.asarray(wrong).ravel() == 0, weights=sample_weight))
@@ -456,27 +433,23 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _ranking(self, tail: float, propensities: ArrayLike | None) -> TailRanking | None:
         """How `predict_topk` ranks labels; None by their scores."""
-        tail, counts = check_tail(tail), self.label_counts_
+        tail, scale, counts = check_tail(tail), self.score_scale, self.label_counts_
         if propensities is not None:
-            inverse = 1 / checked_propensities(propensities, len(counts))
-        if tail == 0:
-            return None
-        scale, n_points = self.score_scale, self.n_points_
-        if propensities is not None:
-            return TailRanking(*scale, tail * rarity(counts, inverse))
-
-        def make() -> TailRanking:  # which costs more than to predict a point
-            return TailRanking(
-                *scale, tail * rarity(counts, inverse_propensities(counts, n_points))
-            )
-
-        return kept_for(self, "ranking", (tail, scale, counts, n_points), make)
+            return tail_ranking(tail, scale, counts, propensities=propensities)
+        about = (tail, scale, counts, self.n_points_)  # it costs more than to predict a point
+        return kept_for(self, "ranking", about, lambda: tail_ranking(*about))
 
     def _training_data(
         self, X: Any, y: Any, label_names: Any
     ) -> tuple[sp.csr_array, EncodedLabels]:
         """Training data as `_fit` takes it, refused in one sentence if it cannot be used."""
         return training_points(self, X, y, label_names)
+
+    @property
+    def _seed(self) -> int:
+        """`random_state`, or the seed that `fit` drew where that is None; 0 before that."""
+        given = self.random_state  # type: ignore[attr-defined]
+        return getattr(self, "random_state_", 0) if given is None else int(given)
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
@@ -495,7 +468,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             or not isinstance(self.n_features_in_, int)
         ):
             raise ModelError("The labels of the model do not fit each other; it was altered.")
-        if hasattr(self, "calibration_") and not _is_calibration(self.calibration_):
+        if hasattr(self, "calibration_") and not is_calibration(self.calibration_):
             raise ModelError("The model's calibration is not a scale and a shift; it was altered.")
         try:
             self.check_parameters()
@@ -526,18 +499,3 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _best(values: sp.csr_array, k: int) -> sp.csr_array:
-    """The k largest stored entries of each row; of equal ones those of smaller column."""
-    return from_ranked(*ranked(values, k), values.shape[1])
-
-
-def _is_calibration(value: Any) -> bool:
-    return (
-        isinstance(value, np.ndarray)
-        and value.shape == (2,)
-        and value.dtype.kind == "f"
-        and bool(np.isfinite(value).all())
-        and value[0] > 0
-    )

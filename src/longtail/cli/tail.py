@@ -124,7 +124,7 @@ def _scores(model: Model, data: Dataset, depth: int) -> HeldOutScores:
     from longtail.decisions import validation_scores
 
     inputs, data = model.labelled(data)
-    return validation_scores(model.estimator, inputs, data.label_sets(), depth=depth)
+    return validation_scores(model.estimator, inputs, data.encoded, depth=depth)
 
 
 def _keep(calibration: Calibration, folder: Path) -> None:

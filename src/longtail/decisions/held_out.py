@@ -6,7 +6,7 @@ tail weight need; or, where there is a validation set, one pass of the fitted mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +120,7 @@ def held_out_scores(
     check_count(depth=depth)
     check_count(least=2, folds=folds)
     encoded = encode_labels(list(Y) if hasattr(Y, "__next__") else Y)
-    truth, names = encoded.matrix, encoded.classes.tolist()
+    truth = encoded.matrix
     n = truth.shape[0]
     rows = X.tocsr() if sp.issparse(X) else X
     given = rows.shape[0] if hasattr(rows, "shape") else len(rows)
@@ -135,8 +135,7 @@ def held_out_scores(
             train, held = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             trained = clone(model).fit(
                 _safe_indexing(rows, train),
-                truth[train],
-                label_names=names,
+                replace(encoded, matrix=truth[train]),
                 checkpoint=None if checkpoint is None else Path(checkpoint) / f"fold-{number}",
                 progress=False if bar is None else _in_fold(bar, number, folds),
             )

@@ -36,8 +36,9 @@ from longtail.labels.propensity import (
 from longtail.labels.ranking import (
     TailRanking,
     check_tail,
-    checked_propensities,
+    is_calibration,
     rarity,
+    tail_ranking,
 )
 from longtail.labels.sets import distinct_sets
 from longtail.labels.tail import (
@@ -63,7 +64,6 @@ __all__ = [
     "algebraic_connectivity",
     "as_predicted",
     "check_tail",
-    "checked_propensities",
     "cluster_labels",
     "columns_of",
     "columns_without",
@@ -78,6 +78,7 @@ __all__ = [
     "hubs",
     "in_columns_of",
     "inverse_propensities",
+    "is_calibration",
     "label_counts",
     "label_degrees",
     "listed",
@@ -88,6 +89,7 @@ __all__ = [
     "propensities",
     "propensity_constants",
     "rarity",
+    "tail_ranking",
     "tail_statistics",
     "unrecoverable_loss",
 ]

@@ -96,6 +96,19 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     return as_csr(checked)
 
 
+def as_row(x: Any) -> Any:
+    """One point, given with one dimension or two, with two.
+
+    Examples
+    --------
+    >>> as_row([1.0, 2.0]).shape
+    (1, 2)
+    """
+    if sp.issparse(x):
+        return x.reshape(1, -1) if x.ndim == 1 else x
+    return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
+
+
 def _is_plain(estimator: Any, X: Any) -> bool:
     """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
     return (
@@ -109,13 +122,19 @@ def _is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
-def checked_weights(sample_weight: Any, rows: sp.csr_array) -> NDArray[np.float64]:
-    """The weights of rows, refused in one sentence unless they are numbers from zero on.
+def weighted_points(
+    rows: sp.csr_array, Y: sp.csr_array, sample_weight: Any
+) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.float64]]:
+    """The rows that have a weight, their labels, and the weights.
+
+    Refused in one sentence unless these are numbers from zero on, one per row.
 
     Examples
     --------
-    >>> checked_weights([1, 2], sp.csr_array([[0.0], [1.0]])).tolist()
-    [1.0, 2.0]
+    >>> rows, Y = sp.csr_array([[1.0], [2.0]]), sp.csr_array([[1.0], [0.0]])
+    >>> seen, _, weights = weighted_points(rows, Y, [0, 2])
+    >>> seen.toarray().tolist(), weights.tolist()
+    ([[2.0]], [2.0])
     """
     try:
         weights = _check_sample_weight(
@@ -123,9 +142,12 @@ def checked_weights(sample_weight: Any, rows: sp.csr_array) -> NDArray[np.float6
         )
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
-    if not weights.any():
+    if weights.all():
+        return rows, Y, weights
+    some = np.flatnonzero(weights)
+    if not len(some):
         raise InputError("All sample_weight are zero; give some rows a positive weight.")
-    return weights
+    return rows[some], Y[some], weights[some]
 
 
 def shares_memory(part: sp.csr_array, given: Any) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
+from longtail.labels.propensity import inverse_propensities
 
 
 @kernel
@@ -169,21 +170,63 @@ def rarity(label_counts: ArrayLike, inverse: NDArray[np.float64]) -> NDArray[np.
     return np.where(np.asarray(label_counts) > 0, np.log(inverse), 0.0)
 
 
-def checked_propensities(given: ArrayLike, n_labels: int) -> NDArray[np.float64]:
-    """Propensities as an array, refused unless there is one for each label, above 0, at most 1.
+def tail_ranking(
+    tail: float,
+    scale: tuple[float, float],
+    label_counts: ArrayLike,
+    n_points: int = 0,
+    *,
+    propensities: ArrayLike | None = None,
+) -> TailRanking | None:
+    """How labels are ranked with a tail weight; None if that is zero.
+
+    Parameters
+    ----------
+    tail : float
+        See `check_tail`.
+    scale : pair of float
+        Scale and shift that make log-odds of scores.
+    label_counts : array of shape (L,)
+        Training points of each label.
+    n_points : int
+        Training points in all, where there are no propensities.
+    propensities : array of shape (L,), optional
+        By default those of the counts; see `labels.propensities`.
 
     Examples
     --------
-    >>> checked_propensities([0.5, 1], 2).tolist()
-    [0.5, 1.0]
+    >>> tail_ranking(1.0, (2.0, 0.0), [1, 9], propensities=[0.1, 1.0]).offsets.round(2).tolist()
+    [2.3, 0.0]
     """
-    p = np.asarray(given, dtype=np.float64)
-    if p.shape != (n_labels,) or not ((p > 0) & (p <= 1)).all():
-        raise InputError(
-            f"Propensities are {n_labels} numbers above 0 and at most 1, one per label; see "
-            "labels.propensities."
-        )
-    return p
+    counts = np.asarray(label_counts)
+    if propensities is not None:
+        given = np.asarray(propensities, dtype=np.float64)
+        if given.shape != counts.shape or not ((given > 0) & (given <= 1)).all():
+            raise InputError(
+                f"Propensities are {len(counts)} numbers above 0 and at most 1, one per label; see "
+                "labels.propensities."
+            )
+    if tail == 0:
+        return None
+    inverse = inverse_propensities(counts, n_points) if propensities is None else 1 / given
+    return TailRanking(*scale, tail * rarity(counts, inverse))
+
+
+def is_calibration(value: Any) -> bool:
+    """Whether a value is a scale and a shift that make log-odds of scores.
+
+    Examples
+    --------
+    >>> is_calibration(np.array([2.0, 0.0])), is_calibration(np.array([-2.0, 0.0]))
+    (True, False)
+    """
+    return (
+        isinstance(value, np.ndarray)
+        and value.shape == (2,)
+        and value.dtype.kind == "f"
+        and bool(np.isfinite(value).all())
+        and bool(value[0] > 0)
+    )
 
 
 def _number(name: str, value: Any) -> float:

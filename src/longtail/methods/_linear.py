@@ -85,14 +85,16 @@ class LinearClassifier(ExtremeClassifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        self._check_weights(len(self.classes_))
+        check_weights(self, len(self.classes_))
 
-    def _check_weights(self, n_columns: int) -> None:
-        weights = getattr(self, "weights_", None)
-        if (
-            not isinstance(weights, sp.csr_array)
-            or weights.shape != (self.n_features_in_ + 1, n_columns)
-            or weights.data.dtype.kind != "f"
-            or not np.isfinite(weights.data).all()
-        ):
-            raise ModelError("The weights of the model do not fit its labels; it was altered.")
+
+def check_weights(model: Any, n_columns: int) -> None:
+    """Refuse, with `ModelError`, a model whose weights are not those of so many problems."""
+    weights = getattr(model, "weights_", None)
+    if (
+        not isinstance(weights, sp.csr_array)
+        or weights.shape != (model.n_features_in_ + 1, n_columns)
+        or weights.data.dtype.kind != "f"
+        or not np.isfinite(weights.data).all()
+    ):
+        raise ModelError("The weights of the model do not fit its labels; it was altered.")

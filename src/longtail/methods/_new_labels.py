@@ -37,7 +37,7 @@ def encode_new_labels(
     known : array of shape (L,)
         The labels that the model has.
     kind : str
-        The form that Y had when the model was fitted.
+        The form that y had when the model was fitted.
 
     Examples
     --------

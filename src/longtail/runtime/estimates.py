@@ -8,11 +8,13 @@ ordinary machine; they tell seconds from minutes and minutes from hours, and no 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import scipy.sparse as sp
 
 from longtail.errors import InputError
+from longtail.runtime.memory import available_memory
 
 WORKSPACE = 4 * 2**20
 """Bytes that training takes however small the data is: buffers, blocks, Python's own objects."""
@@ -91,6 +93,28 @@ def refuse_beyond(model: object, need: Estimate, memory_limit: float, remedy: st
             f"{need.reason}, above memory_limit of {memory_limit:g} GB; {remedy}, or raise "
             "memory_limit."
         )
+
+
+def refuse_dense(model: object, shape: tuple[int, int], memory_limit: float | None = None) -> None:
+    """Refuse a dense array of scores (n, L) beyond `memory_limit` GB, by default what is left here.
+
+    Examples
+    --------
+    >>> class Forest: ...
+    >>> refuse_dense(Forest(), (10**6, 10**6), 4.0)
+    Traceback (most recent call last):
+        ...
+    longtail.errors.InputError: Forest would need some 8000 GB for the scores of 1,000,000 rows and
+    1,000,000 labels, above memory_limit of 4 GB; take predict_topk, or fewer rows at a time, or
+    raise memory_limit.
+    """
+    if memory_limit is None:
+        memory_limit = (available_memory() or math.inf) / 1e9
+    n, n_labels = shape
+    need = Estimate(
+        8 * n * n_labels, None, 0.0, f"the scores of {n:,} rows and {n_labels:,} labels"
+    )
+    refuse_beyond(model, need, memory_limit, "take predict_topk, or fewer rows at a time")
 
 
 def size_in_words(n_bytes: float) -> str:

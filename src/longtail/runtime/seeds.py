@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from longtail.errors import InputError
 from longtail.parameters import check_seed
@@ -30,6 +32,34 @@ def row_seeds(X: sp.csr_array, random_state: int) -> NDArray[np.uint64]:
         points.data.view(np.uint64), np.uint64(random_state), seeds,
     )  # fmt: skip
     return seeds
+
+
+def drawn_seed(folder: Path | None = None) -> tuple[int, Path | None]:
+    """A fresh seed, from numpy's global generator, and the folder for the checkpoints of its run.
+
+    A run that was interrupted has left a folder with its seed, and goes on with that.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where checkpoints are to go.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     seed, place = drawn_seed(Path(folder))
+    ...     place.mkdir()
+    ...     drawn_seed(Path(folder)) == (seed, place)
+    True
+    """
+    if folder is not None:
+        for place in sorted(folder.glob("seed-*")):
+            number = place.name.removeprefix("seed-")
+            if number.isdecimal() and int(number) < 2**32:
+                return int(number), place
+    seed = int(check_random_state(None).randint(2**32, dtype=np.uint32))
+    return seed, None if folder is None else folder / f"seed-{seed}"
 
 
 def point_seeds(n: int, random_state: int, given: Any = None) -> NDArray[np.uint64]:

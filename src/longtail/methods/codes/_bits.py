@@ -109,7 +109,7 @@ class BitClassifier(ExtremeClassifier):
         parts, first = [], 0
         n_bits = self.code_.shape[1]
         by_chance = self.decoding == "random"
-        seeds = row_seeds(X, self.random_state) if by_chance else None
+        seeds = row_seeds(X, self._seed) if by_chance else None
         for odds in self._log_odds(X):
             own = None if seeds is None else seeds[first : first + len(odds)]
             chosen = self._decode(odds, Taking(self.threshold, by_chance, seeds=own))

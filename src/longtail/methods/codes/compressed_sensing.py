@@ -163,7 +163,7 @@ class CompressedSensing(RegressionCode):
                 f"set_size is {self.set_size}, but there are {n_labels} labels; label sets are no "
                 "larger than that."
             )
-        signs = random_signs(n_labels, self._size(X.shape[1], n_labels), self.random_state)
+        signs = random_signs(n_labels, self._size(X.shape[1], n_labels), self._seed)
         labels = Y.astype(np.float64)
         self.code_ = np.empty_like(signs)
         self.code_[_order(labels)] = signs
@@ -183,7 +183,7 @@ class CompressedSensing(RegressionCode):
         held_out = math.floor(self.validation * n)
         if held_out < 1:
             return max(1, round(Y.nnz / n))
-        order = np.random.default_rng(self.random_state).permutation(n)
+        order = np.random.default_rng(self._seed).permutation(n)
         unseen, seen = np.sort(order[:held_out]), np.sort(order[held_out:])
         weights = self._train(X[seen], self._projected(Y[seen]), run).weights
         true = Y[unseen]

@@ -124,7 +124,7 @@ class PLST(RegressionCode):
         labels = Y.astype(np.float64)
         means = np.asarray(labels.mean(axis=0), dtype=np.float64).ravel()
         directions, self.singular_values_ = principal_directions(
-            labels, size, random_state=self.random_state
+            labels, size, random_state=self._seed
         )
         self.means_ = means
         self.code_ = directions.astype(np.float32)

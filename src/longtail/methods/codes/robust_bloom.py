@@ -179,11 +179,11 @@ class RobustBloom(BitClassifier):
         if self.n_hubs is not None and self.max_cluster_size is not None:
             return cluster_labels(
                 Y, n_hubs=self.n_hubs, max_cluster_size=self.max_cluster_size,
-                random_state=self.random_state,
+                random_state=self._seed,
             )  # fmt: skip
         return choose_clusters(
             Y, bits_of(self.code_size, Y.shape[1]), n_hashes=self.n_hashes,
-            random_state=self.random_state, run=run,
+            random_state=self._seed, run=run,
         ).clusters  # fmt: skip
 
     def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:

@@ -143,7 +143,7 @@ class StandardBloom(BitClassifier):
         seen = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
         self.code_ = random_code(
             seen, Y.shape[1], bits_of(self.code_size, Y.shape[1]), self.n_hashes_,
-            self.random_state,
+            self._seed,
         )  # fmt: skip
 
     def _chosen(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> int:
@@ -154,7 +154,7 @@ class StandardBloom(BitClassifier):
             raise InputError(
                 f"With n_samples={n} no row can be held out to choose n_hashes; give n_hashes."
             )
-        order = np.random.default_rng(self.random_state).permutation(n)
+        order = np.random.default_rng(self._seed).permutation(n)
         unseen, seen = np.sort(order[:held_out]), np.sort(order[held_out:])
         true = Y[unseen]
         losses = []

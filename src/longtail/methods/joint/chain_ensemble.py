@@ -124,7 +124,7 @@ class ChainEnsemble(ChainClassifier):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, L = Y.shape
-        rng = np.random.RandomState(self.random_state)
+        rng = np.random.RandomState(self._seed)
         parts: list[tuple[NDArray[np.int64], NDArray[np.int64] | None]] = []
         for _ in range(self.n_chains):
             order = rng.permutation(L).astype(np.int64)

@@ -103,7 +103,7 @@ class ClassifierChain(ChainClassifier):
         return self.orders_[0]
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        rng = np.random.RandomState(self.random_state)
+        rng = np.random.RandomState(self._seed)
         self._fit_chains([(chain_order(self.order, Y.shape[1], rng), None)], X, Y, run)
 
     def joint_log_proba(self, X: Any, Y: Any) -> NDArray[np.float64]:

@@ -131,7 +131,7 @@ class DependencyNetwork(ConditionalClassifier):
         between = self.label_weights_
         gibbs(
             odds, read_only(between.indptr, np.int64), read_only(between.indices, np.int32),
-            read_only(between.data, np.float32), row_seeds(X, self.random_state),
+            read_only(between.data, np.float32), row_seeds(X, self._seed),
             int(self.n_burn_in), int(self.n_samples), self.empty_sets_, scores, sets,
             np.empty(len(odds)),
         )  # fmt: skip

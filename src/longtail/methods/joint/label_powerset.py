@@ -129,7 +129,7 @@ class LabelPowerset(SetClassifier):
         self.random_state = random_state
 
     def _growth(self) -> Growth:
-        return Growth(leaves=self.leaves, shrinkage=self.shrinkage, random_state=self.random_state)
+        return Growth(leaves=self.leaves, shrinkage=self.shrinkage, random_state=self._seed)
 
     def _is_linear(self) -> bool:
         return self.learner_ == "logistic"

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import ConvergenceWarning, ModelError
-from longtail.labels import TailRanking
+from longtail.errors import ConvergenceWarning
 from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
 from longtail.runtime.run import Run
-from longtail.search import LinearIndex, index_for
 from longtail.solvers.columns import Arrays
 from longtail.solvers.costs import STORED, SWEEP, liblinear_bytes
 from longtail.solvers.liblinear import KINDS, LiblinearTask, solve_with_liblinear
+
+if TYPE_CHECKING:
+    from longtail.base import ExtremeClassifier as Classifier
+else:
+    Classifier = object
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
 SWEEPS = 12  # over X that a problem takes, usually
@@ -36,10 +38,8 @@ Processes = Annotated[
 ]
 
 
-class LiblinearClassifier(ExtremeClassifier):
-    """Base of the three; subclasses say in `_fit` which problems there are."""
-
-    scores_all_labels: ClassVar[bool] = True
+class LiblinearProblems(Classifier):
+    """What the three gain from liblinear; they say in `_fit` which problems there are."""
 
     C: float
     tol: float
@@ -88,18 +88,8 @@ class LiblinearClassifier(ExtremeClassifier):
             n_jobs=self.n_jobs, run=run, labels=labels,
         )  # fmt: skip
 
-    def _check_weights(self, n_columns: int) -> None:
-        weights = getattr(self, "weights_", None)
-        if (
-            not isinstance(weights, sp.csr_array)
-            or weights.shape != (self.n_features_in_ + 1, n_columns)
-            or weights.data.dtype.kind != "f"
-            or not np.isfinite(weights.data).all()
-        ):
-            raise ModelError("The weights of the model do not fit its labels; it was altered.")
 
-
-class SweepLimit(LiblinearClassifier):
+class SweepLimit(LiblinearProblems):
     """Those of which liblinear heeds a limit on sweeps, and says how many it took."""
 
     max_iter: int
@@ -130,50 +120,3 @@ class SweepLimit(LiblinearClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-
-class MarginClassifier(LiblinearClassifier):
-    """One weight vector a label, `weights_` (D + 1, L); the score is the margin."""
-
-    def _offered(self) -> NDArray[np.int64]:
-        """The columns that may be predicted."""
-        return np.arange(len(self.classes_))
-
-    def _index(self) -> LinearIndex:
-        def make(weights: sp.csr_array) -> LinearIndex:
-            offered = self._offered()
-            whole = len(offered) == weights.shape[1]
-            return LinearIndex(weights if whole else sp.csr_array(weights[:, offered]))
-
-        return index_for(self, self.weights_, make)
-
-    def _spread(self, scores: sp.csr_array) -> sp.csr_array:
-        """Scores of the offered columns as scores of all."""
-        offered, n_labels = self._offered(), len(self.classes_)
-        if len(offered) == n_labels:
-            return scores
-        return sp.csr_array(
-            (scores.data, offered[scores.indices], scores.indptr),
-            shape=(len(scores.indptr) - 1, n_labels),
-        )
-
-    def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
-        return self._spread(self._index().topk(X, k, n_jobs=self.n_jobs))
-
-    def _topk_ranked(self, X: sp.csr_array, k: int, ranking: TailRanking) -> sp.csr_array:
-        offsets = np.asarray(ranking.offsets)[self._offered()]
-        ours = TailRanking(ranking.scale, ranking.shift, offsets)
-        return self._spread(self._index().topk(X, k, ranking=ours, n_jobs=self.n_jobs))
-
-    def _commit(self, X: sp.csr_array) -> sp.csr_array:
-        return self._topk(X, 1)
-
-    def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
-        weights = self.weights_[:, [column]].toarray().ravel().astype(np.float64)
-        return Explanation.by_features(
-            self._name_of(column), x, weights[x.indices], names, n, bias=weights[-1]
-        )
-
-    def _check_state(self) -> None:
-        super()._check_state()
-        self._check_weights(len(self.classes_))

@@ -115,7 +115,7 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         return super()._estimate(X, Y).plus(matrix_bytes(X, Y))  # the parts, and their predictions
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
-        order = check_random_state(self.random_state).permutation(X.shape[0])
+        order = check_random_state(self._seed).permutation(X.shape[0])
         held_out = math.floor(self.validation * len(order))
         seen, unseen = np.sort(order[held_out:]), np.sort(order[:held_out])
         super()._fit(X[seen], Y[seen], run)

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 
 from longtail._numba import read_only
 from longtail._sparse import for_liblinear, from_ranked, ranked
-from longtail.base import Explanation
+from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError
 from longtail.labels.sets import one_class_per_row
+from longtail.methods._linear import LinearClassifier, check_weights
 from longtail.methods.linear._duels import duel, pair_weights
 from longtail.methods.linear._multiclass_base import (
     FOR_LESS,
     SWEEPS,
     Eps,
-    MarginClassifier,
+    LiblinearProblems,
     Processes,
     SweepLimit,
     Sweeps,
@@ -57,7 +58,7 @@ DUEL = 2e-3  # seconds of a pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
 
 
-class OVA(SweepLimit, MarginClassifier):
+class OVA(SweepLimit, LinearClassifier):
     """One-versus-all: a linear support vector machine a label, by liblinear.
 
     For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
@@ -121,7 +122,7 @@ class OVA(SweepLimit, MarginClassifier):
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         if self.one_class_:
             return self._topk(X, 1)
-        return self._index().scores_above(X, 0.0, n_jobs=self.n_jobs)
+        return super()._commit(X)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -129,7 +130,7 @@ class OVA(SweepLimit, MarginClassifier):
             raise ModelError("The model does not say whether its rows had one label each.")
 
 
-class MSVM(MarginClassifier):
+class MSVM(LiblinearProblems, LinearClassifier):
     """The multiclass support vector machine of Crammer and Singer, by liblinear.
 
     ½ Σ_y ‖w_y‖² + C Σ_i max(0, 1 + max_{y ≠ y_i} ⟨w_y, x_i⟩ - ⟨w_{y_i}, x_i⟩) is minimised for
@@ -162,8 +163,11 @@ class MSVM(MarginClassifier):
     method: ClassVar[str] = "msvm"
     paper: ClassVar[str] = "Crammer & Singer 2002"
 
-    def _offered(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self.label_counts_ > 0)
+    def _offered(self) -> NDArray[np.int64] | None:
+        return None if self.label_counts_.all() else np.flatnonzero(self.label_counts_)
+
+    def _commit(self, X: sp.csr_array) -> sp.csr_array:
+        return self._topk(X, 1)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
@@ -186,7 +190,7 @@ class MSVM(MarginClassifier):
         self.weights_ = matrix_of(found, (X.shape[1] + 1, Y.shape[1]), np.float32, present)
 
 
-class OVO(SweepLimit):
+class OVO(SweepLimit, ExtremeClassifier):
     """One-versus-one: a linear support vector machine for every pair of classes, by liblinear.
 
     Each pair is told apart by a `LinearSVC` on the points of the two; the class that wins most of
@@ -221,6 +225,7 @@ class OVO(SweepLimit):
 
     method: ClassVar[str] = "ovo"
     paper: ClassVar[str] = "Fan et al. 2008"
+    scores_all_labels: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -323,4 +328,4 @@ class OVO(SweepLimit):
     def _check_state(self) -> None:
         super()._check_state()
         k = len(self._present())
-        self._check_weights(k * (k - 1) // 2)
+        check_weights(self, k * (k - 1) // 2)

@@ -195,7 +195,7 @@ class ProXMLCV(ProXML):
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         strengths = self._grid(X)
-        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        fold_of = fold_of_rows(Y, self.folds, self._seed)
         paths = [FoldPath(fold_of == fold) for fold in range(self.folds)]
         steps = Steps(run, Y.shape[1], len(strengths) * len(paths) + 1)
         measured: list[list[dict[str, float]]] = []

@@ -248,7 +248,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     ) -> tuple[Gate, Experts, NDArray[np.float64], History]:
         """A training from the start of this number."""
         start = first_shares(
-            X, Y, size, n_starts=self.n_starts, random_state=self.random_state, number=number
+            X, Y, size, n_starts=self.n_starts, random_state=self._seed, number=number
         )
         return maximise(
             *self._new_parts(size, Y.shape[1]), X, Y, start, max_rounds=self.max_rounds,
@@ -264,7 +264,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
     def _parted(self, n: int) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Rows held out, if any, and the others."""
         number = max(1, int(self.validation * n)) if self.validation else 0
-        order = np.random.default_rng(self.random_state).permutation(n)
+        order = np.random.default_rng(self._seed).permutation(n)
         if not 0 < number < n:
             return None, order
         return np.sort(order[:number]), np.sort(order[number:])
@@ -274,7 +274,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             "logistic": {"C": self._wanted()[1], "n_jobs": self.n_jobs},
             "boosting": {
                 "leaves": self.leaves, "shrinkage": self.shrinkage, "n_trees": self.n_trees,
-                "random_state": self.random_state, "n_jobs": self.n_jobs,
+                "random_state": self._seed, "n_jobs": self.n_jobs,
             },
         }  # fmt: skip
         kind = self._gate_kind
@@ -327,7 +327,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             return found.sets[:, 0]
         return optimal_sets(
             weights, odds, target=self.target, decoding=self.decoding, allow_empty=self.empty_sets_,
-            seeds=row_seeds(X, self.random_state),
+            seeds=row_seeds(X, self._seed),
         )  # fmt: skip
 
     def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:

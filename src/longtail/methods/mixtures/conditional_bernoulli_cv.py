@@ -201,7 +201,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
             scores[:] = last["scores"]
         done = int(np.isfinite(scores).sum())
         run.report("settings", done, scores.size)
-        fold_of = fold_of_rows(Y, self.folds, self.random_state)
+        fold_of = fold_of_rows(Y, self.folds, self._seed)
         for fold in range(done // len(settings), self.folds):
             held_out = fold_of == fold
             path = _Path(self, X[~held_out], sp.csr_array(Y[~held_out]))
@@ -304,7 +304,7 @@ class _Path:
     def _first_shares(self, size: int) -> NDArray[np.float64]:
         """Responsibilities to start from, as the final model does."""
         return first_shares(
-            self.X, self.Y, size, n_starts=self.model.n_starts, random_state=self.model.random_state
+            self.X, self.Y, size, n_starts=self.model.n_starts, random_state=self.model._seed
         )
 
     def _predicted(self, gate: Gate, experts: Experts, X: sp.csr_array) -> sp.csr_array:
@@ -318,7 +318,7 @@ class _Path:
             else:
                 sets = optimal_sets(
                     weights, odds, target=model.target, decoding=model.decoding,
-                    allow_empty=model.empty_sets_, seeds=row_seeds(block, model.random_state),
+                    allow_empty=model.empty_sets_, seeds=row_seeds(block, model._seed),
                     n_jobs=model.n_jobs,
                 )  # fmt: skip
             parts.append(sp.csr_array(sets.astype(np.float32)))

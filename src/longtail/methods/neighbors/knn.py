@@ -100,7 +100,7 @@ class KNN(LazyClassifier):
     def _held_out(self, k: int, run: Run) -> Neighbours:
         """The k nearest training points of each one outside its own fold."""
         n = self.labels_.shape[0]
-        fold_of = folds_of(n, self.random_state)
+        fold_of = folds_of(n, self._seed)
         lists = FoldNeighbours(self._index(), self.points_, fold_of, k, n_jobs=self.n_jobs, run=run)
         found = Neighbours(np.empty((n, k), dtype=np.int64), np.empty((n, k)))
         for fold in range(int(fold_of.max()) + 1):

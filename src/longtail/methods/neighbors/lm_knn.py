@@ -218,14 +218,14 @@ class LMKNN(VotingClassifier):
     ) -> tuple[NDArray[np.float64], LearnedMetric, NDArray[np.float32], NDArray[np.float32]]:
         """Directions, metric, weights into its space and the training points in it."""
         with one_thread():
-            directions = label_directions(Y, self._side(Y.shape[1]), self.random_state)
+            directions = label_directions(Y, self._side(Y.shape[1]), self._seed)
             targets = np.asarray(Y @ directions)
         weights = fit_ridge(
             X, targets, strength=self.strength, n_jobs=self.n_jobs, run=run.part(name),
             solver="primal" if X.shape[1] < min(FACTORED, X.shape[0]) else None,
         ).weights  # fmt: skip
         outputs = ridge_values(X, weights)
-        neighbours, losses = useful_constraints(Y, neighbours, self.random_state)
+        neighbours, losses = useful_constraints(Y, neighbours, self._seed)
         with one_thread():
             metric = learn_metric(
                 MarginProblem(outputs, targets, neighbours, losses, float(self.C)),
@@ -246,7 +246,7 @@ class LMKNN(VotingClassifier):
         run: Run,
     ) -> None:
         """Choose on held-out folds, whose points are no constraints either."""
-        fold_of = folds_of(X.shape[0], self.random_state)
+        fold_of = folds_of(X.shape[0], self._seed)
         found, truth = [], []
         for fold in range(min(self.validation_folds, int(fold_of.max()) + 1)):
             inside, outside = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)

@@ -178,7 +178,7 @@ class MLKNN(LazyClassifier):
         less = "give a smaller n_neighbors, or fewer points or labels"
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, less)
         self._keep_points(X, Y)
-        fold_of = folds_of(n, self.random_state)
+        fold_of = folds_of(n, self._seed)
         lists = FoldNeighbours(
             self._index(), self.points_, fold_of, sizes[-1],
             n_jobs=self.n_jobs, run=run.part("neighbours"),

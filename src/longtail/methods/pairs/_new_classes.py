@@ -160,7 +160,7 @@ def encode_new_classes(
     known : array of shape (L,)
         Classes of the model.
     kind : str
-        The form that Y had when the model was fitted.
+        The form that y had when the model was fitted.
 
     Examples
     --------

@@ -215,7 +215,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             pairs,
             self.weights_ / self.range_,
             several=bool((np.diff(Y.indptr) > 1).any()),
-            seed=int(self.random_state),
+            seed=self._seed,
         )
         self.centre_ += self._offset
 
@@ -223,7 +223,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         kind: Any = self.pairs
         if kind == "auto":
             kind = "all" if pairs.n_met <= MOST_PAIRS else "uniform"
-        seed, identity = int(self.random_state), ""
+        seed, identity = self._seed, ""
         if run.checkpoint is not None:
             settings = (kind, self.n_pairs, seed, self.C, self.folds, bool(self.leave_one_out))
             identity = fingerprint(X=counts, Y=Y, settings=settings)

@@ -122,7 +122,7 @@ class _Trainer:
         torch = import_torch()
         self.settings, self.run = settings, run
         self.device = _device(settings.device)
-        kept, aside = held_out(X.shape[0], settings.validation, settings.random_state)
+        kept, aside = held_out(X.shape[0], settings.validation, settings._seed)
         self.rows = kept
         m = prototype_count(X.shape[0], settings.ratio)
         hidden = settings.hidden or default_hidden(X.shape[0])
@@ -130,7 +130,7 @@ class _Trainer:
         self.X, self.Y = X[kept], Y[kept]
         self.aside = (X[aside], sp.csr_array(Y[aside])) if len(aside) else None
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.random_state)
+            torch.manual_seed(settings._seed)
             self.encoder = make_encoder(
                 self.X, settings.encoder, hidden, settings.n_bits, self.device, settings.units
             )
@@ -142,7 +142,7 @@ class _Trainer:
             for network in (self.encoder, self.decoder)
         ]
         self.groups = group_label_sets(
-            self.Y, min(m, len(kept)), random_state=settings.random_state, n_jobs=settings.n_jobs
+            self.Y, min(m, len(kept)), random_state=settings._seed, n_jobs=settings.n_jobs
         )
         self.m = self.groups.means.shape[0]
         if settings.n_neighbors is not None and settings.n_neighbors > self.m:
@@ -158,7 +158,7 @@ class _Trainer:
         settings = self.settings
         start = principal_targets if settings.start == "pca" else projected_targets
         means = weighted_labels(self.groups.means, self.groups.sizes, settings.rarity)
-        targets = start(means, settings.n_bits, random_state=settings.random_state)
+        targets = start(means, settings.n_bits, random_state=settings._seed)
         state = _State(sign(targets), targets)
         solvable = settings.units == "points" and not isinstance(self.encoder, Module)
         if not self.states.read(partial(self._resume, state)) and solvable:
@@ -183,7 +183,7 @@ class _Trainer:
     def _round(self, state: _State) -> None:
         torch, settings = import_torch(), self.settings
         number = len(state.history)
-        rng = np.random.default_rng([settings.random_state, 2, number])
+        rng = np.random.default_rng([settings._seed, 2, number])
         steps = settings.steps or steps_of(self.X.shape[0], settings.batch_size)
         decodes = settings.learning == "joint"
         self._slow_down(number)
@@ -412,7 +412,7 @@ def _device(name: str) -> Any:
 def _identity(X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes) -> str:
     """A fingerprint of all that decides the result."""
     modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
-    plain = settings.get_params(deep=False) | modules
+    plain = settings.get_params(deep=False) | modules | {"random_state": settings._seed}
     for name in ("memory_limit", "n_jobs"):  # the result does not depend on these
         del plain[name]
     own: dict[str, Any] = {}

@@ -194,7 +194,7 @@ class LogTree(ExtremeClassifier):
         bits = 0 if exact else int(self.table_bits)
         settings = (
             n_nodes, int(self.n_passes), float(self.learning_rate), float(self.swap_resistance),
-            bits, int(self.random_state),
+            bits, self._seed,
         )  # fmt: skip
         states = LatestState(run, lambda: fingerprint(X=X, y=y, settings=settings))
         found = states.read(lambda arrays: resumed(arrays, n_nodes, n_features, bits, n_classes))
@@ -202,7 +202,7 @@ class LogTree(ExtremeClassifier):
         slots = np.empty(int(np.diff(X.indptr).max(initial=0)) + 1, dtype=np.int64)
         run.report("training", passes, int(self.n_passes))
         while passes < self.n_passes:
-            order = np.random.default_rng([int(self.random_state), passes]).permutation(len(y))
+            order = np.random.default_rng([self._seed, passes]).permutation(len(y))
             at = 0
             while at < len(order):
                 end = min(at + SPAN, len(order))
