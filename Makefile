@@ -122,9 +122,9 @@ test-wheel: wheel
 # that are allowed. There is no torch in it, so dbpc is left out.
 test-oldest: $(OLDEST)/.installed
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -k "not dbpc" \
-	tests/test_contract.py tests/test_tagger.py tests/test_tail.py tests/store tests/labels tests/data \
-	tests/neighbors tests/prototypes/test_hamming.py tests/mixtures/test_boosting.py \
-	tests/mixtures/test_boosting_store.py $(ARGS)
+	tests/test_contract.py tests/test_tagger.py tests/decisions tests/store tests/labels tests/data \
+	tests/methods/neighbors tests/search/test_hamming.py tests/methods/mixtures/test_boosting.py \
+	tests/methods/mixtures/test_boosting_store.py $(ARGS)
 	$(OLDEST)/bin/longtail train --help >/dev/null
 
 $(BIN)/python:

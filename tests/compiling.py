@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from longtail.data import Dataset, load, make_longtail, save
+from longtail.data import Dataset, make_longtail, read_dataset, save
 from longtail.labels import algebraic_connectivity
 from longtail.metrics import evaluate
 from tests.instances import instances
@@ -54,4 +54,4 @@ def _train_and_ask(classifier: Any, data: Dataset) -> None:
 def _write_and_read(data: Dataset) -> None:
     with tempfile.TemporaryDirectory() as folder:
         save(data, Path(folder, "data.txt"))
-        load(Path(folder, "data.txt"))
+        read_dataset(Path(folder, "data.txt"))
