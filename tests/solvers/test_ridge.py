@@ -15,7 +15,6 @@ from longtail.errors import CheckpointError, ConvergenceWarning, InputError, Par
 from longtail.runtime.run import Run
 from longtail.solvers import fit_ridge, ridge_values
 from longtail.solvers.ridge import fit as ridge
-from longtail.solvers.ridge._block import RidgeTask
 
 SOLVERS = ridge.SOLVERS
 
@@ -95,11 +94,7 @@ def test_a_small_side_is_factored_and_a_large_one_is_not(monkeypatch):
     X, Z = problem(50, 20)
 
     def chosen(X, Z):
-        rows = sp.csr_array(X)
-        task = RidgeTask(
-            rows, rows.indptr, rows.indices, rows.data, ridge._Dense(Z), 1.0, 1.0, 1e-4, 9
-        )
-        return ridge._solver(task, None)
+        return ridge._make_task(X, Z, 1.0, 1.0, 1e-4, 9, None, np.float32).solver
 
     assert chosen(X, Z) == "primal"
     monkeypatch.setattr(ridge, "SMALL", 20)
