@@ -132,7 +132,7 @@ class TestEveryPaper:
             for method, given in trial.parameters.items():
                 built = methods().get(paper.methods[method])
                 if built is not None:
-                    built.estimator(**given)._check_parameters()
+                    built.estimator(**given).check_parameters()
 
     def test_recorded_settings_are_among_those_tried(self, paper):
         for trial in paper.trials:
