@@ -7,8 +7,9 @@ import json
 import re
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -343,7 +344,7 @@ class TestReport:
             "Head, torso and tail", "The data", "Settings", "How it was made",
         ]  # fmt: skip
         assert page.count("<svg ") == 7
-        assert "-m dismec,loose=dismec,br,ovo --set loose.C=0.1 --report &#x27;" in page
+        assert "-m dismec,loose=dismec,br,ovo --set loose.C=0.1 --report &#39;" in page
         assert "<td>dismec</td><td>C=0.1</td>" in page
         assert f"longtail {longtail.__version__}, python" in page
 
@@ -362,7 +363,7 @@ class TestReport:
         page = (tmp_path / "out.html").read_text("utf-8")
         left_out = page.partition("<h2>Left out</h2>")[2].partition("</table>")[0]
         assert "dbpc" in left_out
-        assert "pip install &quot;longtail[deep]&quot;" in left_out
+        assert "pip install &#34;longtail[deep]&#34;" in left_out
 
     def test_methods_without_a_result(self, call, files, tmp_path):
         """One refuses data with several labels a point, another has nothing to say of itself."""
@@ -440,15 +441,18 @@ class TestFailures:
 
     def test_an_interrupted_writer_leaves_the_old_report(self, call, files, monkeypatch, tmp_path):
         (tmp_path / "out.html").write_text("old")
-        write = Path.write_text
+        whole = longtail.store.output_file
 
-        def interrupt(path, text, **options):
-            if path.name != "out.html":
-                return write(path, text, **options)
-            write(path, text[: len(text) // 2], **options)
-            raise KeyboardInterrupt
+        @contextmanager
+        def interrupted(path):
+            def write(content):
+                file.write(content[: len(content) // 2])
+                raise KeyboardInterrupt
 
-        monkeypatch.setattr(Path, "write_text", interrupt)
+            with whole(path) as file:
+                yield SimpleNamespace(write=write)
+
+        monkeypatch.setattr(longtail.store, "output_file", interrupted)
         words = ["compare", files / "features", "-m", "dismec", "-q"]
         outcome = call(*words, "--report", tmp_path / "out.html")
         assert (outcome.code, outcome.err) == (130, "Interrupted.\n")
