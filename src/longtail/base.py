@@ -57,8 +57,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     """Base of every classifier in longtail.
 
     Subclasses set `method`, the name at the command line and in model folders, and `paper`, where
-    the method comes from, and implement the four methods with a leading underscore that raise
-    `NotImplementedError`.
+    the method comes from, and implement the four methods that raise `NotImplementedError`.
     `feature_kind` says what X should hold where longtail makes it: "scaled" values, that is, tf-idf
     or rows of unit length, or "counts", raw term counts. `kept_data` names the learned attributes
     that are training data themselves, which are not counted as parameters. `scores_all_labels` says
