@@ -250,7 +250,7 @@ def test_altered_models_are_refused(name, value, tmp_path):
         ({"n_burn_in": 1.5}, "n_burn_in"),
         ({"n_burn_in": False}, "n_burn_in"),
         ({"target": "f1"}, "target"),
-        ({"random_state": None}, "random_state"),
+        ({"random_state": -1}, "random_state"),
     ],
 )
 def test_odd_settings_get_one_sentence(settings, cause):

@@ -5,7 +5,7 @@ import pytest
 
 from longtail.errors import ParameterError
 from longtail.methods.mixtures import ConditionalBernoulliMixture, ConditionalBernoulliMixtureCV
-from longtail.methods.mixtures import choosing as module
+from longtail.methods.mixtures import conditional_bernoulli_cv as module
 
 
 @pytest.fixture(scope="module")
