@@ -41,7 +41,8 @@ class Training:
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.model = folder / "model"
-        self.words = ["train", str(data), "--to", str(self.model), "--n-jobs", "1", *options]
+        self.words = ["train", str(data), "--to", str(self.model), "--n-jobs", "1"]
+        self.words += ["-m", "dismec", *options]
         self.log = folder.with_suffix(".log")
 
     def start(self, kill_at=None):
