@@ -96,7 +96,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("given", ALLOWED, ids=str)
+@pytest.mark.parametrize("given", ALLOWED)
 def test_allowed(given):
     check(Method(**given))
 

@@ -187,7 +187,9 @@ def test_a_random_state_is_never_left_to_chance():
     for module, name, public in public_names():
         inside = inspect.getmembers(public, inspect.isfunction) if inspect.isclass(public) else ()
         for within, function in [("", public), *inside]:
-            if inspect.isroutine(function) or inspect.isclass(function):
+            if inspect.isroutine(function) or (
+                inspect.isclass(function) and "__init__" in vars(function)
+            ):
                 given = inspect.signature(function).parameters.get("random_state")
                 if given is not None and given.default is not given.empty:
                     seen.add(f"{name}.{within}".rstrip("."))
@@ -220,7 +222,6 @@ def test_a_public_name_is_one_thing():
     for module, name, public in public_names():
         meanings[name][id(public)] = module
     twice = {name: set(found.values()) for name, found in meanings.items() if len(found) > 1}
-    assert twice.pop("load") >= {"longtail.data"}  # data there, models everywhere else
     assert not twice, twice
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from longtail import store
+import longtail
 from tests.cli import killable
 from tests.cli.files import write_docs
 from tests.forking import fork_server
@@ -124,7 +124,7 @@ def test_an_older_model_stands_until_the_new_one_is_whole(
     assert before in found
     assert wanted in found
     for training in trainings:
-        store.read(training.model)
+        longtail.load(training.model)
         assert content(training.model) in (before, wanted)
         assert training.repeat(call) == wanted
 
@@ -135,7 +135,7 @@ def test_killed_twice_and_resumed_on_other_threads(context, data, undisturbed, t
         assert training.run(kill_at=moment) == -signal.SIGKILL
     training.words[training.words.index("--n-jobs") + 1] = "2"
     assert training.run() == 0
-    model, wanted = store.read(training.model), store.read(undisturbed.model)
+    model, wanted = longtail.load(training.model), longtail.load(undisturbed.model)
     assert (model.classifier_.weights_ != wanted.classifier_.weights_).nnz == 0
 
 

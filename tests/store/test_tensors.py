@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import mmap
 import os
@@ -98,8 +99,9 @@ def test_any_flipped_byte_is_noticed(tmp_path):
     place = tmp_path / "a"
     write_arrays(place, ARRAYS, {"note": "text"})
     good = place.read_bytes()
-    for position in range(len(good)):
-        place.write_bytes(good[:position] + bytes([good[position] ^ 0x20]) + good[position + 1 :])
+    for position, bit in itertools.product(range(len(good)), (0x01, 0x02, 0x08, 0x20, 0x29, 0x2A)):
+        altered = bytes([good[position] ^ bit])  # of a space, the last two make other white space
+        place.write_bytes(good[:position] + altered + good[position + 1 :])
         with pytest.raises(ModelError, match=str(place)):
             read_arrays(place)
 

@@ -12,6 +12,7 @@ checkpoints.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import os
 import re
@@ -158,7 +159,7 @@ def open_tensors(
                 f"{path}: the shape of the array {shortened(name)!r} is beyond what numpy can hold."
             ) from None
     digest, meta = _parse_seal(path, note)
-    if verify and _digest(arrays, meta) != digest:
+    if verify and (_digest(arrays, meta) != digest or header != _spelt(header)):
         raise ModelError(f"{path}: does not match its checksum; the file was altered.")
     return arrays, meta, digest
 
@@ -317,12 +318,18 @@ def _digest(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
+def _spelt(header: bytes) -> bytes:
+    """A header as the library spells it, so that no byte of it can change unseen."""
+    text = json.dumps(loads(header), ensure_ascii=False, separators=(",", ":")).encode()
+    return text + b" " * (-len(text) % _LENGTH)
+
+
 def _parse_seal(path: Path, note: str | None) -> tuple[str, dict[str, str]]:
     try:
         seal = None if note is None else loads(note.encode())
     except (JsonError, UnicodeEncodeError):
         seal = None
-    if not isinstance(seal, dict) or type(seal.get("format")) is not int:
+    if not isinstance(seal, dict) or type(seal.get("format")) is not int or seal["format"] < 1:
         raise ModelError(f"{path}: carries no checksum of longtail's; it is another program's.")
     if seal["format"] > _SEAL_FORMAT:
         raise ModelError(
@@ -335,6 +342,7 @@ def _parse_seal(path: Path, note: str | None) -> tuple[str, dict[str, str]]:
         or not re.fullmatch("[0-9a-f]{64}", digest)
         or not isinstance(meta, dict)
         or not all(isinstance(value, str) for value in meta.values())
+        or dumps(seal) != note
     ):
         raise ModelError(f"{path}: its checksum is malformed; the file was altered.")
     return digest, meta
