@@ -73,7 +73,7 @@ ALLOWED = [
     *[{"sizes": value} for value in ((2,), [3, 4], np.array([2, 5]))],
     *[{"random_state": value} for value in (None, 0, 2**32 - 1, np.uint32(3))],
     *[{"n_jobs": value} for value in (None, -1, 3)],
-    {"memory_limit": math.inf}, {"own": object()}, {"plain": object()}, {"validation": 0},
+    {"memory_limit": math.inf}, {"own": ...}, {"plain": ...}, {"validation": 0},
 ]  # fmt: skip
 REFUSED = [
     *[
