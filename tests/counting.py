@@ -19,7 +19,7 @@ class CountsOnly(ExtremeClassifier):
 
     method: ClassVar[str] = "counts-only"
     paper: ClassVar[str] = "none"
-    features: ClassVar[Literal["scaled", "counts"]] = "counts"
+    feature_kind: ClassVar[Literal["scaled", "counts"]] = "counts"
 
     def __init__(self, *, at_least: float = 0.0) -> None:
         self.at_least = at_least

@@ -111,7 +111,7 @@ class Fractions(CountsOnly):
     """The same under another name, which a second class needs for the store."""
 
     method: ClassVar[str] = "fractions"
-    features: ClassVar = "scaled"
+    feature_kind: ClassVar = "scaled"
 
 
 def test_a_subclass_may_want_something_else(matrices):

@@ -23,7 +23,6 @@ from longtail.methods.linear import BinaryRelevance, DiSMEC
 from longtail.metrics import accuracy, covered_classes, evaluate, maf1
 from tests.cli.files import N_LABELS
 from tests.conftest import ROOT
-from tests.counting import CountsOnly
 
 
 def rows_of(out):
@@ -79,7 +78,7 @@ class TestResults:
         assert top["name"] in best
 
     def test_size_is_that_of_the_model_train_writes(self, call, files, compared, tmp_path):
-        call("train", files / "features", "--to", tmp_path / "m", "-q")
+        call("train", files / "features", "--to", tmp_path / "m", "-m", "dismec", "-q")
         size = sum(file.stat().st_size for file in (tmp_path / "m").iterdir())
         assert compared["results"][0]["bytes"] == pytest.approx(size, rel=0.05)
 
@@ -140,7 +139,7 @@ class TestResults:
             read_dataset(files / "features"),
             read_dataset(files / "features", part="test"),
         )
-        features = longtail.data.RowScaler().fit(train_part.X)
+        features = longtail.RowScaler().fit(train_part.X)
         model = DiSMEC().fit(features.transform(train_part.X), train_part.Y)
         wanted = evaluate(
             test.Y,
@@ -164,7 +163,7 @@ class TestResults:
 class TestKindsOfFeatures:
     @pytest.fixture(autouse=True)
     def known(self, monkeypatch):
-        method = longtail.methods.Method("counts-only", CountsOnly, "", "", "Counts.")
+        method = longtail.methods.Method("counts-only", "tests.counting:CountsOnly")
         found = {"dismec": longtail.methods.registry.methods()["dismec"], "counts-only": method}
         monkeypatch.setattr("longtail.methods.registry.methods", lambda: found)
 
@@ -493,7 +492,7 @@ class TestFailures:
             (["-m", "br", "--test", "nowhere"], ["nowhere: there is no such file; check the path"]),
             (["-m", "br", "--test", "TEXTS"], ["features, but the test part has only texts"]),
             (["-m", "br", "--ngram-range", "1,2"], ["--ngram-range is for texts", "leave it out"]),
-            (["-m", "br", "--norm", "l7"], ["--norm is l2"]),
+            (["-m", "br", "--norm", "l7"], ["--norm must be 'l2'"]),
             (["-m", "br", "--test-size", "7.5"], ["--test-size is a share"]),
             (["-m", "br", "--propensity-constants", "X"], ["No propensity constants"]),
         ],

@@ -30,6 +30,7 @@ def older(call, files, tmp_path_factory):
     sets = [tuple(name for name in row if name not in NEW) for row in whole.label_sets()]
     save(Dataset(None, sets, texts=whole.texts), folder / "older.jsonl")
     words = ["train", folder / "older.jsonl", "--to", folder / "model", "--n-jobs", 1, "-q"]
+    words += ["-m", "dismec"]
     assert call(*words).code == 0
     return folder
 

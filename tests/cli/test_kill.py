@@ -216,13 +216,13 @@ def test_signals_from_outside(tmp_path):
 
 
 def test_interrupted_before_anything_is_finished(call, data, tmp_path, monkeypatch):
-    from longtail import Tagger
+    from longtail import DiSMEC
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Tagger, "fit", interrupt)
-    outcome = call("train", data, "--to", tmp_path / "model", "-q")
+    monkeypatch.setattr(DiSMEC, "fit", interrupt)
+    outcome = call("train", data, "--to", tmp_path / "model", "-m", "dismec", "-q")
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err == "Interrupted before anything was finished; nothing is left.\n"
     assert list(tmp_path.iterdir()) == []

@@ -133,7 +133,7 @@ class TestRanking:
         flat = fitted.predict_topk(X, 5, tail=0.5, propensities=np.ones(120))
         assert np.array_equal(flat.indices, fitted.predict_topk(X, 5).indices)
         for odd in (np.ones(3), np.zeros(120), np.full(120, 1.5), np.full(120, np.nan)):
-            with pytest.raises(InputError, match="one a label"):
+            with pytest.raises(InputError, match="one per label"):
                 fitted.predict_topk(X, 5, propensities=odd)
 
     def test_predicted_sets_do_not_change(self, data):

@@ -16,7 +16,6 @@ from longtail.errors import DataError
 from longtail.papers import find_paper, prepare_trial, read_trial, run_method
 from longtail.papers.mrb import _collection, _sample, stratified
 from longtail.report import notes_text
-from tests.counting import CountsOnly
 
 PAPER = find_paper("mrb")
 
@@ -97,7 +96,7 @@ def test_every_method_gets_its_features(folder, monkeypatch):
     """With the names of methods that are there; counts for one, tf-idf for the other."""
     from longtail.methods.registry import Method, methods
 
-    known = {**methods(), "counts-only": Method("counts-only", CountsOnly, "", "", "")}
+    known = {**methods(), "counts-only": Method("counts-only", "tests.counting:CountsOnly")}
     monkeypatch.setattr("longtail.papers.reproducing.known_methods", lambda: known)
     small = replace(PAPER.trials[0], make=lambda place, seed: _sample(4, place, seed), n_classes=4)
     paper = replace(PAPER, methods={"mRb": "counts-only", "OVA": "dismec"}, trials=(small,))
