@@ -189,8 +189,6 @@ def test_a_random_state_is_never_left_to_chance():
         for within, function in [("", public), *inside]:
             made = inspect.isclass(function) and "__init__" in vars(function)
             if inspect.isroutine(function) or made:
-                inspect.isclass(function) and "__init__" in vars(function)
-            ):
                 given = inspect.signature(function).parameters.get("random_state")
                 if given is not None and given.default is not given.empty:
                     seen.add(f"{name}.{within}".rstrip("."))
