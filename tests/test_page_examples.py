@@ -102,7 +102,7 @@ GIVEN = {
     "labels": labels,
     "metrics": metrics,
     "certificate": two_matrices,
-    "engine": two_matrices,
+    "solvers": two_matrices,
     "one-vs-rest": one_vs_rest,
     "model-folder": model_folder,
 }
@@ -147,7 +147,7 @@ class Checks:
         assert "What a tail weight would bring" in written
 
     @staticmethod
-    def engine(ran):
+    def solvers(ran):
         assert isinstance(ran.fit.weights, sp.csr_array)
         assert ran.fit.weights.shape == (ran.X.shape[1] + 1, ran.targets.shape[1])
         assert {"objective", "gap", "iterations", "seconds"} <= set(ran.fit.table().columns)
