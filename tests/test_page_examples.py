@@ -149,7 +149,7 @@ class Checks:
     @staticmethod
     def solvers(ran):
         assert isinstance(ran.fit.weights, sp.csr_array)
-        assert ran.fit.weights.shape == (ran.X.shape[1] + 1, ran.targets.shape[1])
+        assert ran.fit.weights.shape == (ran.data.X.shape[1] + 1, ran.data.Y.shape[1])
         assert {"objective", "gap", "iterations", "seconds"} <= set(ran.fit.table().columns)
 
     @staticmethod
