@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import config_context
 
 from longtail._sparse import as_csr
 from longtail.base import ExtremeClassifier
@@ -78,7 +79,8 @@ class Wanted:
         open_ = rows
         while len(open_):
             asked = np.unique(open_)
-            scores = self._scores(classifier, X[asked], k, None if k < n_labels else 0.0)
+            with config_context(assume_finite=True):  # X was looked at for the sets
+                scores = self._scores(classifier, X[asked], k, None if k < n_labels else 0.0)
             for number, row in enumerate(asked.tolist()):
                 here = slice(*committed.indptr[row : row + 2])
                 found = slice(*scores.indptr[number : number + 2])

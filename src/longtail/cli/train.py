@@ -138,7 +138,7 @@ def train(
         quiet=quiet,
     )
     made = features(classifier.feature_kind)
-    _check_memory(made.estimate(classifier, points.Y), force=force, quiet=quiet)
+    _check_memory(made.estimate(classifier, points.encoded), force=force, quiet=quiet)
     with partial.kept():
         _fit(classifier, made, points, partial, quiet)
         names = None if texts else points.feature_names

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 
 from longtail._sparse import as_csr
@@ -71,7 +72,8 @@ class MadeFeatures:
 
     def estimate(self, classifier: Any, y: Any) -> Estimate:
         """What it takes to make the features and to train a classifier on them."""
-        return classifier.estimate(self.X, y).plus(self.peak_bytes, self.seconds)
+        with config_context(assume_finite=True):  # `fit` looks at X
+            return classifier.estimate(self.X, y).plus(self.peak_bytes, self.seconds)
 
 
 def make_features(transformer: Any, inputs: Any) -> MadeFeatures:
