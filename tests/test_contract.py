@@ -108,7 +108,7 @@ def shared(monkeypatch):
             return super().__call__(each())
 
     monkeypatch.setattr(Workers, "submit", counted)
-    monkeypatch.setattr("longtail.solvers.liblinear.Parallel", Counted)
+    monkeypatch.setattr("longtail.runtime.executor.Parallel", Counted)
     return pieces
 
 
