@@ -141,8 +141,8 @@ Jobs = Annotated[
     "Threads, as in scikit-learn: None is one, -1 all cores. The model does not depend on it.",
 ]
 Seed = Annotated[
-    int,
-    Must(f"{SEED.text}, or None", lambda value: value is None or SEED.allows(value)),
+    int | None,
+    SEED,
     "Seed of all that is random: the same seed gives the same model. None takes another seed in "
     "every fit.",
 ]

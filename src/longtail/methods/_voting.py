@@ -44,7 +44,7 @@ class VotingClassifier(ProbabilityClassifier):
     n_neighbors: int | None
     threshold: float | None
     n_jobs: int | None
-    random_state: int
+    random_state: int | None
 
     n_neighbors_: int
     threshold_: float

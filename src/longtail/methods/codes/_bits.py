@@ -51,7 +51,7 @@ class BitClassifier(ExtremeClassifier):
     prune: float
     tol: float
     max_iter: int
-    random_state: int
+    random_state: int | None
     n_jobs: int | None
 
     paper: ClassVar[str] = "Cissé et al. 2013"

@@ -79,7 +79,7 @@ class RegressionCode(ExtremeClassifier):
     strength: float
     tol: float
     max_iter: int
-    random_state: int
+    random_state: int | None
     n_jobs: int | None
 
     code_: NDArray[Any]

@@ -71,7 +71,7 @@ def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
 class ChainClassifier(ConditionalClassifier):
     """Base of the chains. Subclasses store `random_state` beside what the base asks for."""
 
-    random_state: int
+    random_state: int | None
 
     orders_: NDArray[np.int64]
 
