@@ -103,7 +103,7 @@ class PairFeatures:
         return out
 
     def covariance(self, spread: _Vector) -> NDArray[np.float64]:
-        """Covariance of labels and products of two over the sets, which are weighted by `spread`."""
+        """Covariance of labels and products of two over the sets, weighted by `spread`."""
         features = sp.csr_array(sp.hstack([self.sets, self.both]))
         weighted = sp.csr_array(features.multiply(spread[:, None]))
         mean = np.asarray(weighted.sum(axis=0)).ravel()
