@@ -1,4 +1,4 @@
-"""The classifiers, a folder per family, and the registry that finds them by name."""
+"""The classifiers, one folder per family, and the registry that finds them by name."""
 
 from longtail.methods.registry import Method, find_method, methods
 

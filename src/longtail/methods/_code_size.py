@@ -21,7 +21,7 @@ CodeSize = Annotated[
 def bits_of(code_size: float | None, n_labels: int) -> int:
     """A code size in bits; by default half the labels, but at least 64 bits.
 
-    Below that there is nothing to be saved, and random codes collide.
+    Smaller codes save nothing, and random codes collide.
 
     Examples
     --------

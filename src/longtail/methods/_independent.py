@@ -31,10 +31,10 @@ else:
 
 
 class IndependentLabels(Classifier):
-    """What a linear classifier gains whose labels are independent problems.
+    """Mixin of linear classifiers whose labels are independent problems.
 
-    Subclasses declare the problem in `_problem`. One that learns more arrays with one entry per
-    label than `per_label` names, names them there.
+    Subclasses declare the problem in `_problem`. If they learn further arrays with one entry per
+    label, they add their names to `per_label`.
     """
 
     per_label: ClassVar[tuple[str, ...]] = (
@@ -46,11 +46,11 @@ class IndependentLabels(Classifier):
     n_iter_: NDArray[np.int64]
 
     def _problem(self) -> dict[str, Any]:
-        """Loss, penalty, strength and what else `fit_linear` is to know of the problems."""
+        """Loss, penalty, strength and the other arguments of `fit_linear`."""
         raise NotImplementedError
 
     def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
-        """What the points weigh in each problem, as `fit_linear` takes it."""
+        """The weights of the points in each problem, as `fit_linear` takes them."""
         return {}
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
@@ -70,7 +70,7 @@ class IndependentLabels(Classifier):
         self.n_iter_ = fit.iterations
 
     def _fit_more(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        """Train the columns of Y as those of a model that is fitted already."""
+        """Train the columns of Y for a model that is already fitted."""
         self._fit(X, Y, run)
 
     def add_labels(
@@ -82,23 +82,23 @@ class IndependentLabels(Classifier):
         checkpoint: str | Path | None = None,
         progress: bool | Progress | None = None,
     ) -> Self:
-        """Learn more labels; the weights of those that are there stay as they are, bit for bit.
+        """Learn more labels; the weights of the existing labels stay the same, bit for bit.
 
         Parameters
         ----------
         X : sparse matrix or array of shape (n, D), or Dataset
             Points with the features that the model was trained on: the training points again, or
-            others. Each new label is told apart from the points here that do not have it, so there
-            should be many of them, of all kinds.
+            others. The points without a new label are its negative examples, so give many of them,
+            of all kinds.
         y_new : sparse or dense 0/1 matrix of shape (n, M), sequence of label collections, 1-d array
-            The new labels of each row, and none of the old ones. If the model was fitted on
-            label collections: such collections, many of them empty. If on a matrix: a matrix of
-            the new columns. If on one class per row: the class of each row, where rows of a class
-            that the model knows serve as negatives. A matrix with `label_names` will do for all. A
-            data set has its own.
+            The new labels of each row, and none of the old ones. If the model was fitted on label
+            collections: such collections, many of them empty. If on a matrix: a matrix of the new
+            columns. If on one class per row: the class of each row, where rows of a class that the
+            model knows serve as negatives. A matrix with `label_names` always works. A data set
+            brings its own labels.
         label_names : sequence, optional
-            Names of the columns of a label matrix. Without it they get the next numbers, if the
-            labels of the model are numbered.
+            Names of the columns of a label matrix. Without it, the columns get the next numbers, if
+            the labels of the model are numbered.
         checkpoint, progress
             As in `fit`.
 
@@ -108,11 +108,11 @@ class IndependentLabels(Classifier):
 
         Notes
         -----
-        The new weights are those that `fit` would have learned for these columns on this X; the
-        cost is that of such a `fit`, and O(weights) to join them. `classes_`, `label_counts_` and
-        all that was learned label by label grow at the end. `n_points_` becomes the number of rows
-        of X where that is larger, since propensities want no label to have more points than there
-        are. If anything fails, or is interrupted, the model is as it was.
+        The new weights are those that `fit` would have learned for these columns on this X. The
+        cost is that of such a `fit`, plus O(weights) to join them. `classes_`, `label_counts_` and
+        all arrays with one entry per label grow at the end. `n_points_` becomes the number of rows
+        of X if that is larger, since propensities need at least as many points as any label has. If
+        anything fails or is interrupted, the model is unchanged.
 
         Examples
         --------
@@ -154,7 +154,7 @@ class IndependentLabels(Classifier):
         return self
 
     def drop_labels(self, names: Any) -> Self:
-        """Forget labels; the others, and `n_points_`, stay as they are. O(weights).
+        """Forget labels; the others and `n_points_` stay the same. O(weights).
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class IndependentLabels(Classifier):
         return [name for name in self.per_label if hasattr(self, name)]
 
     def _replace(self, **learned: Any) -> None:
-        """Set all at once: no interrupt comes between two of them."""
+        """Set all attributes at once, so that no interrupt comes between two of them."""
         self.__dict__.update(learned)
 
 
@@ -215,7 +215,7 @@ class RidgeProblem(Classifier):
 
 
 def read_only(weights: sp.csr_array) -> sp.csr_array:
-    """The same matrix, which then refuses to be altered: an index of it is kept."""
+    """The same matrix, made read-only, because an index of it is kept."""
     for part in (weights.data, weights.indices, weights.indptr):
         part.flags.writeable = False
     return weights

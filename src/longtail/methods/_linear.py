@@ -1,7 +1,7 @@
-"""What all linear classifiers share: a sparse weight matrix, its predictions and reasons.
+"""What all linear classifiers share: a sparse weight matrix, predictions and explanations.
 
-How the weights come about is not decided here; `methods._independent` holds that for classifiers
-with one independent problem per label.
+The weights are trained elsewhere: `methods._independent` does it for classifiers with one
+independent problem per label.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from longtail.search import LinearIndex, index_for
 
 
 class LinearClassifier(ExtremeClassifier):
-    """One weight vector per label: a score is what it gives for a point.
+    """One weight vector per label; a score is its product with a point.
 
-    Subclasses set `weights_` in `_fit` and store `n_jobs`. One that does not predict every label
-    says in `_offered` which.
+    Subclasses set `weights_` in `_fit` and store `n_jobs`. A subclass that predicts only some
+    labels returns them in `_offered`.
     """
 
-    threshold: ClassVar[float] = 0.0  # the score from which on a label is predicted
+    threshold: ClassVar[float] = 0.0  # labels with at least this score are predicted
     scores_all_labels: ClassVar[bool] = True
 
     n_jobs: int | None
@@ -59,7 +59,7 @@ class LinearClassifier(ExtremeClassifier):
         return out
 
     def _index(self) -> LinearIndex:
-        """The weights made ready for prediction; kept as long as they are the same."""
+        """The weights, prepared for prediction; kept until the weights change."""
 
         def make(weights: sp.csr_array) -> LinearIndex:
             offered = self._offered()
@@ -89,7 +89,7 @@ class LinearClassifier(ExtremeClassifier):
 
 
 def check_weights(model: Any, n_columns: int) -> None:
-    """Refuse, with `ModelError`, a model whose weights are not those of so many problems."""
+    """Raise `ModelError` if the weights of the model are not those of so many problems."""
     weights = getattr(model, "weights_", None)
     if (
         not isinstance(weights, sp.csr_array)

@@ -1,7 +1,7 @@
-"""Classifiers that know the joint distribution of a point's labels: what those share.
+"""What classifiers with a joint distribution of a point's labels share.
 
-Such a classifier says of a block of points which set it commits to and how probable each label is;
-top-k lists, probabilities and threads are done here.
+Such a classifier computes the predicted set and the probability of each label for a block of
+points. This module adds top-k lists, probabilities and threads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from longtail.runtime.executor import in_blocks
 LARGEST = 40.0
 """Log-odds beyond which a label counts as certain, so that sums of them stay exact."""
 
-SET_CELLS = 2**24  # labels of the sets that are listed at a time
+SET_CELLS = 2**24  # cells (sets × labels) of the sets listed at a time
 
 Result = TypeVar("Result")
 
@@ -32,14 +32,14 @@ Result = TypeVar("Result")
 class MarginalClassifier(ProbabilityClassifier):
     """Base of the classifiers that model the labels of a point together.
 
-    Subclasses say in `_sets_of` which label sets a block of points gets, in `_scores_of` the
-    log-odds of each label's marginal probability, and in `_block_rows` how many points a block may
-    have. They store `n_jobs`. Labels without a training point are not in top-k lists.
+    Subclasses return the label sets of a block of points in `_sets_of`, the log-odds of each
+    label's marginal probability in `_scores_of`, and the number of points per block in
+    `_block_rows`. They store `n_jobs`. Labels without a training point are not in top-k lists.
 
     A subclass that can list several sets of a point also has
     `_likely_sets(X, n_sets) -> (sets, log_probabilities)`: of a block of points, the most probable
     sets first, a bool array (n, B, L) and the logarithms of their probabilities (n, B), -inf where
-    a point has fewer; B is `n_sets`, or less if no point has more. It gets `predict_sets` by that.
+    a point has fewer; B is `n_sets`, or less if no point has more. `predict_sets` then works.
     """
 
     scores_all_labels: ClassVar[bool] = True
@@ -56,7 +56,7 @@ class MarginalClassifier(ProbabilityClassifier):
         raise NotImplementedError
 
     def _block_rows(self) -> int:
-        """Points a block; it must not depend on the number of threads."""
+        """Points per block; it must not depend on the number of threads."""
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
@@ -102,13 +102,13 @@ class MarginalClassifier(ProbabilityClassifier):
         ----------
         X : sparse matrix or array of shape (n, D)
         n_sets : int
-            Sets a row, at most; the class says which sets it can list.
+            Largest number of sets per row; the class says which sets it can list.
 
         Returns
         -------
         list of lists of (tuple of label names, probability)
-            A list a row, the most probable set first. The probabilities are those of the model, not
-            scaled to add up to one.
+            One list per row, the most probable set first. The probabilities are those of the model;
+            they are not scaled to add up to one.
 
         Examples
         --------
@@ -153,7 +153,7 @@ class MarginalClassifier(ProbabilityClassifier):
         return stacked(self._in_blocks(work, X))
 
     def _in_blocks(self, work: Callable[..., Result], *matrices: sp.csr_array) -> list[Result]:
-        """What `work` makes of each block of points; see `runtime.executor.in_blocks`."""
+        """The results of `work` on each block of points; see `runtime.executor.in_blocks`."""
         return in_blocks(work, *matrices, size=self._block_rows(), n_jobs=self.n_jobs)
 
 

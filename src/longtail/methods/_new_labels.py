@@ -1,4 +1,4 @@
-"""Labels that a trained model is to learn on top: which they are, whatever form they come in."""
+"""New labels for a trained model, read from any form that they come in."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from longtail.labels import EncodedLabels, distinct_names, encode_labels, listed
 
 _FORMS = {
     "names": "a list of label collections, or a 0/1 matrix with label_names",
-    "dense": "a 0/1 matrix, dense or sparse, with one column a new label",
-    "sparse": "a 0/1 matrix, dense or sparse, with one column a new label",
+    "dense": "a 0/1 matrix, dense or sparse, with one column per new label",
+    "sparse": "a 0/1 matrix, dense or sparse, with one column per new label",
     "multiclass": "a 1-d array with the class of every row, or a 0/1 matrix with label_names",
 }
 
@@ -26,7 +26,7 @@ _NOTHING_NEW = "y_new has no new label; give at least one label to add."
 def encode_new_labels(
     y_new: Any, label_names: Sequence[Hashable] | None, *, known: NDArray[Any], kind: str
 ) -> tuple[sp.csr_array, NDArray[Any]]:
-    """The matrix of the new labels and their names; refused if the model has one of them.
+    """The matrix of the new labels and their names; an error if the model already has one.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def joined_names(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 def _unknown_classes(
     encoded: EncodedLabels, names: list[Any] | None, known: NDArray[Any]
 ) -> tuple[sp.csr_array, list[Any]]:
-    """Of one class a row, the columns of the classes that are new; the other rows are negatives."""
+    """Of one class per row, the columns of the new classes; the other rows are negatives."""
     ours = set(known.tolist())
     column = {
         name: number for number, name in enumerate(encoded.classes.tolist()) if name not in ours
@@ -127,7 +127,7 @@ def column_names(encoded: EncodedLabels, known: NDArray[Any], kind: str) -> list
 
 
 def refuse_known(names: list[Any], known: NDArray[Any], remedy: str) -> None:
-    """Refuse labels that the model has."""
+    """Raise an error for labels that the model has."""
     ours = set(known.tolist())
     again = next((name for name in names if name in ours), None)
     if again is not None:
@@ -135,7 +135,7 @@ def refuse_known(names: list[Any], known: NDArray[Any], remedy: str) -> None:
 
 
 def refuse_several(matrix: sp.csr_array, kind: str) -> None:
-    """Refuse rows with several new labels where the model has one class per row."""
+    """Raise an error for several new labels in a row if the model has one class per row."""
     several = np.diff(matrix.indptr) > 1
     if kind == "multiclass" and several.any():
         raise InputError(
@@ -159,5 +159,5 @@ def _warn_of_labels_in_all_rows(matrix: sp.csr_array, names: list[Any]) -> None:
 def _what(kind: str) -> str:
     return {
         "names": "a list of label collections",
-        "multiclass": "one class a row",
+        "multiclass": "one class per row",
     }.get(kind, "a label matrix")

@@ -19,11 +19,11 @@ class ProbabilityClassifier(ExtremeClassifier):
     """
 
     def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
-        """Those of at least `threshold`, (n, L); with 0, of every label that has one."""
+        """Probabilities of at least `threshold`, (n, L); with 0, of every label that has one."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
-        """The probability of each label; the class says how it is found.
+        """The probability of each label; the class says how it is computed.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ class ProbabilityClassifier(ExtremeClassifier):
         csr_array of shape (n, L)
             If Y was sparse or names: the probabilities of at least `threshold`.
         array of shape (n, L)
-            If Y was dense: all probabilities. If Y was one class a row: likewise, scaled so that
+            If Y was dense: all probabilities. If Y was one class per row: likewise, scaled so that
             each row adds up to one.
         """
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""Whether what was read from a file is what a model needs: arrays by shape, kind and values."""
+"""Checks of arrays read from a file: shape, kind and values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 def is_array(
     value: Any, shape: tuple[int | None, ...], *dtypes: Any, finite: bool = False
 ) -> TypeGuard[Any]:
-    """Whether a value is a dense array of this shape, None being any length, and of one dtype.
+    """Whether a value is a dense array of this shape (None is any length) and of one dtype.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def is_array(
 def is_csr(
     value: Any, shape: tuple[int | None, ...], *dtypes: Any, finite: bool = False
 ) -> TypeGuard[Any]:
-    """The same of a `csr_array`; without dtypes, any will do.
+    """The same for a `csr_array`; without dtypes, any dtype is allowed.
 
     Examples
     --------

@@ -34,11 +34,11 @@ Result = TypeVar("Result")
 class VotingClassifier(ProbabilityClassifier):
     """Base of the classifiers whose neighbours vote.
 
-    Subclasses say in `_neighbours_of` which voters are nearest to a block of points and in
-    `_voters` which labels each voter has; `_fit` sets `n_neighbors_` and `threshold_`, by
-    `choose_voting` where the parameters are None. They store `n_neighbors`, `threshold`, `n_jobs`
-    and `random_state`. Labels that no neighbour has are not in top-k lists; a score is a share of
-    the votes, to within 2⁻²⁰, see `scored_votes`.
+    Subclasses return the voters nearest to a block of points in `_neighbours_of` and the labels of
+    each voter in `_voters`; `_fit` sets `n_neighbors_` and `threshold_`, by `choose_voting` where
+    the parameters are None. They store `n_neighbors`, `threshold`, `n_jobs` and `random_state`.
+    Labels that no neighbour has are not in top-k lists; a score is a share of the votes, to within
+    2⁻²⁰, see `scored_votes`.
     """
 
     n_neighbors: int | None
@@ -79,7 +79,7 @@ class VotingClassifier(ProbabilityClassifier):
         return self._stacked(X, kept)
 
     def _voted(self, X: sp.csr_array, keep: Callable[[sp.csr_array], sp.csr_array]) -> sp.csr_array:
-        """What `keep` makes of the scores of a block of points, some votes at a time."""
+        """The results of `keep` on the scores of a block of points, some votes at a time."""
         voters = self._voters()
         found = self._neighbours_of(X, min(self.n_neighbors_, voters.shape[0]))
 
@@ -103,7 +103,7 @@ class VotingClassifier(ProbabilityClassifier):
         return self._stacked(X, lambda x: self._voted(x, likely))
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
-        """Who voted: neighbours decide as a whole, so there are no parts, and all is bias."""
+        """Who voted. Neighbours decide as a whole, so no feature has a part and all is bias."""
         voters = self._voters()
         found = self._neighbours_of(x, min(self.n_neighbors_, voters.shape[0]))
         shares, scores = scored_votes(voters, found)
@@ -138,7 +138,7 @@ class VotingClassifier(ProbabilityClassifier):
     # ---- what was chosen ---------------------------------------------------------------------
 
     def _is_open(self, n: int, sizes: list[int]) -> bool:
-        """Whether n points are to choose among these numbers, or a threshold; sets the first."""
+        """Whether to choose among these numbers, or a threshold, on n points; sets the first."""
         self.n_neighbors_ = sizes[0]
         self.threshold_ = THRESHOLD if self.threshold is None else float(self.threshold)
         return n > 1 and (len(sizes) > 1 or self.threshold is None)
@@ -149,7 +149,7 @@ class VotingClassifier(ProbabilityClassifier):
         scores_of: Callable[[int], Iterable[sp.csr_array]],
         truth: sp.csr_array,
     ) -> None:
-        """Choose by held-out points; keep how each number did at its best threshold."""
+        """Choose by held-out points; keep the result of each number at its best threshold."""
         choice = choose_voting(
             scores_of, truth, numbers_of_neighbors=sizes, threshold=self.threshold
         )
@@ -158,9 +158,9 @@ class VotingClassifier(ProbabilityClassifier):
         self.tried_f1_ = choice.f1.max(axis=1)
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a number of neighbours that was tried, the chosen one marked.
+        """One row per number of neighbours that was tried, the chosen one marked.
 
-        With the example-F1 at its best threshold. Empty if nothing was to be chosen.
+        With the example-F1 at its best threshold. Empty if there was nothing to choose.
         """
         check_is_fitted(self)
         tried = getattr(self, "tried_neighbors_", np.empty(0, dtype=np.int64))
@@ -172,7 +172,7 @@ class VotingClassifier(ProbabilityClassifier):
     def _stacked(
         self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
     ) -> sp.csr_array:
-        """What `work` makes of each block of points, one below the other, on threads."""
+        """The results of `work` on each block of points, stacked, on threads."""
         return stacked(self._in_blocks(work, X))
 
     def _in_blocks(self, work: Callable[[sp.csr_array], Result], X: sp.csr_array) -> list[Result]:

@@ -38,16 +38,16 @@ ClassWeight = Annotated[
 
 
 class WeightedFit(Classifier):
-    """What a classifier gains whose problems take weights of the points.
+    """Mixin of classifiers whose problems take weights of the points.
 
     It stores `class_weight`, and its `_fit` takes `sample_weight`, an array (n,) or None.
 
     `class_weight` says how much the points with a label count in the problem of that label against
-    those without it. None: alike. A mapping from names to numbers: a point with such a label counts
-    so much in its problem, as in liblinear; the points without it, and labels that are not in the
-    mapping, count one; names that are no labels are passed over. "balanced": of n points, the p
-    with the label count n / (2·p) each and the others n / (2·(n - p)), as scikit-learn has it for
-    two classes; with `sample_weight`, n and p are sums of weights.
+    those without it. None: alike. A mapping from names to numbers: in the problem of such a label,
+    a point that has it counts as much as the number, as in liblinear. Points without it, and points
+    of labels that are not in the mapping, count one. Names that are no labels are ignored.
+    "balanced": of n points, the p with the label count n / (2·p) each and the others n / (2·(n -
+    p)), as scikit-learn has it for two classes; with `sample_weight`, n and p are sums of weights.
     """
 
     class_weight: ClassWeight
@@ -91,7 +91,7 @@ def class_weights(
     names: Any,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> ClassWeights:
-    """What the points with and without each label weigh in its problem.
+    """The weights of the points with and without each label in its problem.
 
     Parameters
     ----------

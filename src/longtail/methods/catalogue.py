@@ -1,8 +1,8 @@
-"""The catalogue: what every class of ours declares, as a file.
+"""The catalogue: a file of what each of our classes declares.
 
 `longtail methods` and `longtail train --help` answer at once, so they read `catalogue.json` instead
-of importing the classes. `make signatures` writes that file anew, and the tables of the page with
-all constructors; a test compares both with the classes.
+of importing the classes. `make signatures` rewrites that file and the tables of the page with all
+constructors. A test compares both with the classes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def described(method: Method) -> dict[str, Any]:
-    """Name, class, summary, paper and parameters of a method; what the file lacks is imported.
+    """Name, class, summary, paper and parameters of a method; imported if not in the file.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _spelled(value: Any) -> str:
 
 
 def write(page: Path) -> None:
-    """Write the file and what follows the mark on the page."""
+    """Write the file and the part of the page below the mark."""
     by_hand, mark, _ = page.read_text(encoding="utf-8").partition(START)
     page.write_text(f"{by_hand}{mark}\n{page_text()}", encoding="utf-8")
     FILE.write_text(catalogue_text(), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The methods there are, by name; a family is imported when one of its methods is asked for.
+"""All methods by name; a family is imported when one of its methods is needed.
 
-Our own are listed here. Those of other packages join by entry points in the group
-`longtail.methods`, whose names are those of the methods.
+Our own are listed here. Other packages add methods by entry points in the group `longtail.methods`;
+the name of an entry point is that of its method.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longtail.parameters import Parameter
 
 GROUP = "longtail.methods"
-"""The entry points by which other packages bring methods."""
+"""The entry points by which other packages add methods."""
 
 OURS = {
     "br": "linear:BinaryRelevance",
@@ -71,7 +71,7 @@ class Method:
 
     @cached_property
     def estimator(self) -> type[ExtremeClassifier]:
-        """The class; its module is imported for it."""
+        """The class; this imports its module."""
         from longtail.base import ExtremeClassifier
 
         found = import_class(self.name, self.home)
@@ -92,7 +92,7 @@ class Method:
 
     @property
     def summary(self) -> str:
-        """The first line of what the class says of itself, or why it cannot be imported."""
+        """The first line of the class's docstring, or why it cannot be imported."""
         try:
             return (inspect.getdoc(self.estimator) or "").partition("\n")[0]
         except ParameterError as error:
@@ -120,7 +120,7 @@ def methods() -> dict[str, Method]:
 
 
 def find_method(name: str) -> Method:
-    """The method of that name, or a sentence that lists what there is.
+    """The method of that name, or an error that lists all names.
 
     Examples
     --------
@@ -137,7 +137,7 @@ add_finder(lambda name: methods()[name].estimator if name in methods() else None
 
 
 def parse_settings(method: Method, settings: Iterable[str]) -> dict[str, Any]:
-    """Turn `name=value` words into constructor arguments, by what the constructor declares.
+    """Turn `name=value` words into constructor arguments, as the constructor declares them.
 
     Examples
     --------

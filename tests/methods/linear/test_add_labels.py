@@ -343,7 +343,7 @@ class TestRefusals:
             (lambda X, Y: (X, Y), "give label_names"),
             (lambda X, Y: (X, [[] for _ in range(N)]), "no new label"),
             (lambda X, Y: (X, sp.csr_array((N, 0))), "no new label"),
-            (lambda X, Y: (X, ["a"] * N), "one class a row, but the model was trained on a list"),
+            (lambda X, Y: (X, ["a"] * N), "one class per row, but the model was trained on a list"),
             (lambda X, Y: (X, None), "Expected array-like"),
             (lambda X, Y: (X[:, 1:], [["a"], *[[]] * (N - 1)]), "features"),
             (lambda X, Y: (X[1:], [["a"], *[[]] * (N - 1)]), f"X has {N - 1} rows, y_new has {N}"),
@@ -373,7 +373,7 @@ class TestRefusals:
     def test_several_classes_a_row(self, data):
         X, Y = data
         model = DiSMEC().fit(X, np.arange(N) % 2)
-        with pytest.raises(InputError, match="one class a row; give every row one at most"):
+        with pytest.raises(InputError, match="one class per row; give every row one at most"):
             model.add_labels(X, Y, label_names=[f"{j}" for j in range(OLD + NEW)])
         with pytest.raises(InputError, match="no new label"):
             model.add_labels(X, np.arange(N) % 2)

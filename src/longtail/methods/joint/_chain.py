@@ -24,12 +24,12 @@ from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditi
 from longtail.parameters import Must
 from longtail.runtime.run import Progress, Run
 
-SEARCH_CELLS = 2**20  # nodes of a search under way, over the points of a block
+SEARCH_CELLS = 2**20  # nodes of a running search, over the points of a block
 WORDS = ("random", "given")
 
 
 def _is_order(order: Any) -> bool:
-    """Whether it is a word or a permutation; before the number of labels is known."""
+    """Whether it is a word or a permutation; the number of labels is not known yet."""
     if isinstance(order, str):
         return order in WORDS
     try:
@@ -59,7 +59,7 @@ def chain_order(order: Order, n_labels: int, rng: np.random.RandomState) -> NDAr
 
 
 def _shifted(run: Run, before: int, total: int) -> Progress:
-    """A part's progress as that of the whole."""
+    """The progress of a part, as progress of the whole."""
     return lambda what, done, _: run.report(what, before + done, total)
 
 
@@ -69,7 +69,7 @@ def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
 
 
 class ChainClassifier(ConditionalClassifier):
-    """Base of the chains. Subclasses store `random_state` beside what the base asks for."""
+    """Base of the chains. Subclasses store `random_state` and the parameters of the base."""
 
     random_state: int | None
 
@@ -85,7 +85,8 @@ class ChainClassifier(ConditionalClassifier):
     ) -> None:  # fmt: skip
         """Train chains, each given by its order and its rows (None for all), one after another.
 
-        Each starts from the weights of the one before, which saves steps and decides nothing.
+        Each starts from the weights of the previous one, which saves steps and does not change the
+        result.
         """
         self._refuse_beyond_memory(X, Y)
         n_labels, total = Y.shape[1], Y.shape[1] * len(parts)
@@ -112,7 +113,7 @@ class ChainClassifier(ConditionalClassifier):
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.float64]]:
         """Scores (n, L), sets (n, B, L) and their log-probabilities (n, B) for a block of points.
 
-        Each point is searched by itself, so it does not matter how they are cut.
+        Each point is searched separately, so the cut into blocks does not matter.
         """
         L = self.orders_.shape[1]
         n = len(odds)
@@ -131,7 +132,7 @@ class ChainClassifier(ConditionalClassifier):
         return scores, sets, log_p
 
     def _tables(self, chain: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Of each label of a chain, the labels that it sees and their weights."""
+        """For each label of a chain, the labels that it sees and their weights."""
         L = self.orders_.shape[1]
         between = self.label_weights_
         ends = between.indptr[chain * L : (chain + 1) * L + 1]

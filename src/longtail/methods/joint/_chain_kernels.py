@@ -1,8 +1,8 @@
 """Kernels of classifier chains: beam search and joint probabilities, a block of points at a time.
 
 `odds[i, l]` are the log-odds of label l at point i without any other label; `order` lists the
-labels as the chain goes; the labels that label l sees, and their weights, stand at `ends[l]` to
-`ends[l + 1]` of `seen` and `weights`.
+labels in the order of the chain; the labels that label l sees, and their weights, are at `ends[l]`
+to `ends[l + 1]` of `seen` and `weights`.
 
 The labels of a prefix are a linked list of nodes, the last one first: extending a prefix by a label
 costs one node, by its absence nothing.
@@ -25,7 +25,7 @@ def log_sigmoid(z):
 
 @kernel
 def _insert(values, heads, labels, size, value, head, label):
-    """Let a prefix into the best-first list, if it is among the best; equals stay behind."""
+    """Insert a prefix into the best-first list if it is among the best, behind its equals."""
     width = values.shape[0]
     if size == width:
         if value <= values[width - 1]:
@@ -49,7 +49,7 @@ def search(odds, order, ends, seen, weights, beam, allow_empty, scores, chosen, 
 
     Out: scores[i, l], the log-odds of label l over the prefixes in the beam, weighted by their
     probabilities; chosen[i, s, l] = 1 for the labels of the s-th best set; log_p[i, s], the log of
-    its probability, -inf where there are fewer sets. O(beam·(labels of a prefix + beam)) a point
+    its probability, -inf where there are fewer sets. O(beam·(labels of a prefix + beam)) per point
     and label.
     """
     n, n_labels = odds.shape
@@ -126,7 +126,7 @@ def search(odds, order, ends, seen, weights, beam, allow_empty, scores, chosen, 
 
 @kernel
 def log_joint(odds, ends, seen, weights, has, out):
-    """Log-probability of the label set has[i] of each point. O(L + weights) a point.
+    """Log-probability of the label set has[i] of each point. O(L + weights) per point.
 
     No order is needed: a label's weights are those of the labels before it.
     """

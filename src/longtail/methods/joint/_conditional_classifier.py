@@ -1,4 +1,4 @@
-"""What chains and dependency networks share: the regressions, scores, probabilities and reasons."""
+"""What chains and dependency networks share: regressions, scores and explanations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from longtail.runtime.estimates import Estimate, refuse_beyond
 from longtail.search import index_for
 
 BLOCK_BYTES = 2**21  # bound on the log-odds of a block of points
-MOST_ROWS = 256  # points of a block, so that threads have something to share
+MOST_ROWS = 256  # points per block, small enough to share among threads
 
 
 class ConditionalClassifier(MarginalClassifier):
-    """Base of the methods with one logistic regression a label on X and on other labels.
+    """Base of the methods with one logistic regression per label on X and on other labels.
 
     Subclasses set `weights_` and `label_weights_` in `_fit`, decode a block of log-odds in
     `_decode`, and store `C`, `prune`, `tol`, `max_iter`, `memory_limit` and `n_jobs`.
@@ -45,7 +45,7 @@ class ConditionalClassifier(MarginalClassifier):
     def _decode(
         self, X: sp.csr_array, odds: NDArray[np.float64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-        """Sets and scores, (n, L) each, of a block of points by the log-odds of all regressions."""
+        """Sets and scores, (n, L) each, of a block, from log-odds of all regressions."""
         raise NotImplementedError
 
     def _regressions(self) -> dict[str, Any]:
@@ -77,10 +77,10 @@ class ConditionalClassifier(MarginalClassifier):
         return index_for(self, self.weights_).all_scores(X)
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
-        """The log-odds given the features and those labels predicted that the regression sees.
+        """The log-odds given the features and the predicted labels that the regression sees.
 
-        What these labels add is part of the bias, as no feature brings it; the table "labels" has
-        it label by label, and "constant" in the summary is the bias without it.
+        What these labels add is part of the bias, since it comes from no feature. The table
+        "labels" lists it per label, and "constant" in the summary is the bias without it.
         """
         weights, label_parts = self._reasons(x, column)
         others = np.argsort(-np.abs(label_parts), kind="stable")

@@ -1,7 +1,7 @@
-"""One logistic regression a label on X and on other labels: what chains and networks are made of.
+"""One logistic regression per label on X and other labels: the parts of chains and networks.
 
-In training the other labels are known, so the regressions do not depend on each other. Each has
-columns of its own, though: they are solved one by one, several at a time on threads.
+In training the other labels are known, so the regressions do not depend on each other. But each has
+its own columns, so they are solved one by one, several at a time on threads.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from longtail.solvers.columns import holds_columns, pack_columns
 from longtail.solvers.costs import linear_estimate, weights_kept
 from longtail.solvers.linear.direct import few_and_dense
 
-STORED = 12.0  # bytes of a weight: its value and its row
-COPYING = 2e-7  # seconds of a stored value, to put the columns of a label together
-PIECE = 32  # labels a piece of work and of a checkpoint, at most
-PIECES = 64  # that there should be, if there are labels enough
+STORED = 12.0  # bytes per weight: its value and its row
+COPYING = 2e-7  # seconds per stored value, to build the columns of a label
+PIECE = 32  # labels per piece of work and of a checkpoint, at most
+PIECES = 64  # pieces wanted, if there are enough labels
 KINDS = {"features": np.int32, "values": np.float32, "ends": np.int64}
 REPORT = {"gap": np.float64, "iterations": np.int64, "converged": np.bool_}
 
@@ -67,9 +67,9 @@ def conditional_estimate(
     share: float = 0.5,
     n_jobs: int | None = None,
 ) -> Estimate:
-    """What the regressions of all labels on X and on others need, a number of times.
+    """Memory and time of the regressions of all labels on X and other labels, for all chains.
 
-    Each has a copy of X with the labels that it sees, put together by way of several more.
+    Each has a copy of X with the labels that it sees, and makes several temporary copies.
     """
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     n, seen = X.shape[0], share * float(np.count_nonzero(counts))
@@ -95,7 +95,7 @@ def conditional_estimate(
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be fitted.
+    """The task: what to fit.
 
     Attributes
     ----------
@@ -179,9 +179,9 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
 
     Notes
     -----
-    L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each; where the
-    engine solves directly, since columns are few and dense, O(N·(D + L)²) a Newton step instead.
-    The result does not depend on `n_jobs`.
+    L problems of O(nnz(X) + nnz(Y)) per pass over the points, about 10 to 100 passes each. If
+    columns are few and dense, the solvers work directly, with O(N·(D + L)²) per Newton step. The
+    result does not depend on `n_jobs`.
     """
     n_labels = task.Y.shape[1]
     last = task.X.shape[1] + n_labels  # where the bias is
@@ -193,9 +193,9 @@ def fit_conditionals(task: Task, *, n_jobs: int | None, run: Run) -> Conditional
         is_sound=lambda span, arrays: holds_columns(arrays, KINDS | REPORT, len(span), last),
     )  # fmt: skip
     if blocks.missing:
-        _ = task.features, task.labels  # made once, before threads ask for them
+        _ = task.features, task.labels  # made once, before threads need them
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # one for all follows
+        warnings.simplefilter("ignore", ConvergenceWarning)  # one warning for all labels follows
         blocks.solve(solve_labels, task, n_jobs=n_jobs)
     fit = _assembled([found.pop(number) for number in range(len(spans))], task)
     _warn(fit, task, run)
@@ -214,7 +214,7 @@ def solve_labels(task: Task, labels: range) -> dict[str, NDArray[Any]]:
 def _assembled(pieces: list[dict[str, NDArray[Any]]], task: Task) -> Conditionals:
     report = {name: np.concatenate([piece[name] for piece in pieces]) for name in REPORT}
     parts = []
-    while pieces:  # each is let go once it is parted
+    while pieces:  # each is freed once it is split
         parts.append(_parted(pieces.pop(0), task.X.shape[1], task.Y.shape[1]))
     weights, between = (sp.hstack(part, format="csc") for part in zip(*parts, strict=True))
     return Conditionals(sp.csc_array(weights), sp.csc_array(between), **report)

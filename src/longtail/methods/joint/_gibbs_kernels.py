@@ -1,4 +1,4 @@
-"""Kernels of the dependency network: Gibbs sampling, each point with random numbers of its own."""
+"""Kernels of the dependency network: Gibbs sampling, each point with its own random numbers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def gibbs(
 ):
     """Sample each point's labels in turn, n_burn_in + n_samples sweeps of all labels.
 
-    The labels on which label j acts, and its weights there, stand at `ends[j]` to `ends[j + 1]` of
+    The labels on which label j acts, and its weights there, are at `ends[j]` to `ends[j + 1]` of
     `children` and `weights`. Out: scores[i, l], log-odds of the mean probability of label l given
     the others; chosen[i], the set sampled most often, of equals the one whose labels support each
-    other best; shares[i], its share of the samples. A set is known by a hash of 64 bits. O(L) a
-    sweep and point, and O(weights) a label that changes.
+    other best; shares[i], its share of the samples. A set is identified by a hash of 64 bits. O(L)
+    per sweep and point, and O(weights) per label that changes.
     """
     n, n_labels = odds.shape
     words = (n_labels + 63) // 64

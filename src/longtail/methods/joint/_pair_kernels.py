@@ -1,6 +1,6 @@
-"""Kernels of scores of label sets, for the pairs of a point and a set that are kept.
+"""Kernels of scores of label sets, for the kept pairs of a point and a set.
 
-What is kept is ordered by set: those of set k are `starts[k]` to `starts[k + 1]`, `points` has the
+Kept pairs are ordered by set: those of set k are `starts[k]` to `starts[k + 1]`, `points` has the
 rows of the arrays by label. Sets are given by `indptr` and `indices`, as in a sparse matrix.
 """
 

@@ -36,7 +36,7 @@ class PairFeatures:
     Parameters
     ----------
     sets : csr_array of shape (S, L)
-        Distinct label sets. The pairs are those that stand together in one of them.
+        Distinct label sets. The pairs are those that occur together in one of them.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class PairFeatures:
         return self.sets @ by_label + self.both @ surplus + theta[:, NEITHER].sum()
 
     def reduced(self, theta: _Vector) -> _Vector:
-        """What each label, then each product of two, adds to the score of a set; (L + P,)."""
+        """What each label, then each product of two labels, adds to a set's score; (L + P,)."""
         n_labels = self.sets.shape[1]
         rest = theta - theta[:, [NEITHER]]
         by_label = np.bincount(self.pairs[:, 0], rest[:, FIRST], minlength=n_labels)
@@ -103,7 +103,7 @@ class PairFeatures:
         return out
 
     def covariance(self, spread: _Vector) -> NDArray[np.float64]:
-        """Of labels and products of two over the sets, in proportion to the spread of these."""
+        """Covariance of labels and products of two over the sets, weighted by `spread`."""
         features = sp.csr_array(sp.hstack([self.sets, self.both]))
         weighted = sp.csr_array(features.multiply(spread[:, None]))
         mean = np.asarray(weighted.sum(axis=0)).ravel()
@@ -111,7 +111,7 @@ class PairFeatures:
         return np.asarray((features.T @ weighted).toarray() - np.outer(mean, mean) / total)
 
     def turned_times(self, by_set: _Vector) -> _Vector:
-        """The transposed map: of each pair and value, the sum over the sets that have it."""
+        """The transposed map: for each pair and value, the sum over the sets that have it."""
         both = self._both_turned @ by_set
         of_labels = self._sets_turned @ by_set
         first = of_labels[self.pairs[:, 0]] - both
@@ -138,7 +138,7 @@ class PairScores:
 
     Notes
     -----
-    A block of n points costs what `labels` costs, and O(n·Σ|set|); where the sets fit in 64 MB as a
+    A block of n points costs what `labels` costs, plus O(n·Σ|set|); if the sets fit in 64 MB as a
     dense array, O(n·S·L) by BLAS, which is faster.
     """
 
@@ -171,7 +171,7 @@ class PairScores:
         return _by_set(by_label, self._sets) + offsets
 
     def add_back(self, by_score: NDArray[Any], rows: slice, out: _Vector) -> None:
-        """Add the derivatives by parameters that belong to those by scores."""
+        """Add the derivatives by parameters, given those by scores."""
         weights, theta = self.split(out)
         self.labels.add_back(np.ascontiguousarray(by_score @ self._sets), rows, weights)
         theta += self.features.turned_times(by_score.sum(axis=0, dtype=np.float64))
@@ -181,7 +181,7 @@ class PairScores:
         return self.prepared(parameters)
 
     def scores_at(self, prepared: Any, kept: Rounded) -> NDArray[Any]:
-        """Scores of what is kept."""
+        """Scores of the kept pairs."""
         weights, offsets = prepared
         by_label = np.concatenate([self.labels.scores(weights, rows) for rows in kept.blocks])
         out = np.empty(len(kept.points), dtype=self.dtype)
@@ -189,7 +189,7 @@ class PairScores:
         return out
 
     def add_back_at(self, by_score: NDArray[Any], kept: Rounded, out: _Vector) -> None:
-        """Add the derivatives by parameters that belong to those by the scores kept."""
+        """Add the derivatives by parameters, given those by the kept scores."""
         weights, theta = self.split(out)
         by_label = np.zeros((len(kept.rows), self.n_labels), dtype=self.dtype)
         by_set = np.zeros(self.n_classes)
@@ -204,7 +204,7 @@ class PairScores:
     def precondition(
         self, by_label: Callable[[_Vector, _Vector], _Vector], strength: float
     ) -> Callable[[_Vector, _Vector], _Vector]:
-        """`by_label` for the labels; for the pairs, with the biases, as if no set knew of x.
+        """`by_label` for the labels; for the pairs, with the biases, as if no set depended on x.
 
         The Hessian by biases and pairs is then strength + T'CT, with T the map from these to what
         labels and products of two add to scores, and C the covariance of labels and products.

@@ -1,4 +1,4 @@
-"""What methods share that choose among the label sets of the training data.
+"""What methods that choose among the label sets of the training data share.
 
 Such a method gives each of these sets a probability for a point. The most probable one is the
 prediction; the marginal probability of a label is the sum over the sets that hold it.
@@ -26,14 +26,14 @@ GradientNorm = Annotated[
     "Norm of the gradient, relative to that at zero, at which the problem counts as solved.",
 ]
 BLOCK_BYTES = 2**25  # probabilities of one block of points
-LARGEST_KNOWN = 1e50  # value of a feature whose linear scores are finite, whatever the weights
-LARGEST_TRAINED = 1e15  # beside the square of which a penalty of 1 is not lost in rounding
+LARGEST_KNOWN = 1e50  # largest feature value with finite linear scores, whatever the weights
+LARGEST_TRAINED = 1e15  # largest value whose square does not round away a penalty of 1
 
 
 class SetClassifier(MarginalClassifier):
     """A distribution over the label sets of the training data.
 
-    Subclasses set `sets_` in `_fit`, and say how probable each set is.
+    Subclasses set `sets_` in `_fit` and compute the probability of each set.
     """
 
     sets_: sp.csr_array
@@ -64,7 +64,7 @@ class SetClassifier(MarginalClassifier):
         raise NotImplementedError
 
     def _needed(self, X: sp.csr_array, sets: sp.csr_array) -> Estimate:
-        """What training needs, given the distinct label sets."""
+        """Memory and time of training, given the distinct label sets."""
         raise NotImplementedError
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
@@ -81,12 +81,12 @@ class SetClassifier(MarginalClassifier):
         return rows
 
     def _refuse_untrainable(self, X: sp.csr_array) -> None:
-        """Refuse values beside whose squares the penalty, 1 / C, would vanish."""
+        """Raise an error for values whose squares would round away the penalty, 1 / C."""
         limit = LARGEST_TRAINED / max(1.0, float(self.C) ** 0.5)
         _refuse_beyond(limit, X, "the penalty is lost in rounding beside them")
 
     def _refuse_beyond_memory(self, X: sp.csr_array, sets: sp.csr_array, less: str) -> None:
-        """Refuse what `memory_limit` does not allow; `less` says what else would need less."""
+        """Raise an error beyond `memory_limit`; `less` names an option that needs less."""
         remedy = f"use a method that does not list label sets, such as br, or {less}"
         refuse_beyond(self, self._needed(X, sets), self.memory_limit, remedy)
 
@@ -112,9 +112,9 @@ class SetClassifier(MarginalClassifier):
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
         """The log-odds of the most probable set with the label against the best without it.
 
-        Where they are linear in the features, contributions and bias add up to them; where trees
-        gave them, it is all bias. The table "sets" has the two sets; one that no training point
-        has is missing.
+        If they are linear in the features, contributions and bias add up to them; if they come from
+        trees, all is bias. The table "sets" has the two sets, without one that no training point
+        has.
         """
         logs = self._log_probabilities(x)[0]
         holds = np.zeros(len(logs), dtype=bool)

@@ -1,4 +1,4 @@
-"""Ensembles of classifier chains, each with an order of its own, that vote.
+"""Ensembles of classifier chains that vote, each with its own order.
 
 Read, Pfahringer, Holmes & Frank, Classifier chains for multi-label classification, Machine Learning
 85, 2011.
@@ -50,7 +50,7 @@ class ChainEnsemble(ChainClassifier):
     Notes
     -----
     `n_chains` times the cost of `ClassifierChain`, in training and in prediction. A chain starts
-    from the weights of the one before.
+    from the weights of the previous one.
 
     The probability of a label, which `predict_proba` gives and whose log-odds `predict_topk` gives,
     is the mean over the chains of the probability that each gives it; `predict` counts votes, so

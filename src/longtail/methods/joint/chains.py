@@ -52,15 +52,15 @@ class ClassifierChain(ChainClassifier):
 
     Notes
     -----
-    Training costs L problems of O(nnz(X) + nnz(Y)) a look at the points, some 10 to 100 looks each;
-    they do not share their looks, as those of `BinaryRelevance` do, since each has columns of its
-    own. If the columns are dense and at most 512, O(N·(D + L)²) a Newton step instead. There are up
-    to L²/2 weights between labels; with thousands of labels training takes hours, which `estimate`
-    says. Prediction costs O(weights of its features + L·labels found) a point.
+    Training costs L problems of O(nnz(X) + nnz(Y)) per pass over the points, about 10 to 100 passes
+    each. Unlike the problems of `BinaryRelevance`, they do not share their passes, since each has
+    its own columns. If the columns are dense and at most 512, a Newton step costs O(N·(D + L)²)
+    instead. There are up to L²/2 weights between labels; with thousands of labels training takes
+    hours (see `estimate`). Prediction costs O(weights of its features + L·labels found) per point.
 
-    The score of `predict_topk`, and what `predict_proba` makes a probability of, is the log-odds
-    of a label given the labels that were predicted before it; labels from 0 on are predicted. A
-    point may get no label, whether or not that occurs in training.
+    The score of `predict_topk` is the log-odds of a label given the labels predicted before it;
+    `predict_proba` turns it into a probability. Labels with at least 0 are predicted. A point may
+    get no label, even if that does not occur in training.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class ClassifierChain(ChainClassifier):
         ----------
         X : sparse matrix or array of shape (n, D)
         Y : as in `fit`
-            One label set a row, in the form that Y had there.
+            One label set per row, in the form that Y had in `fit`.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class ClassifierChain(ChainClassifier):
 
         Notes
         -----
-        O(L + label weights) a row.
+        O(L + label weights) per row.
 
         Examples
         --------
@@ -140,9 +140,9 @@ class ClassifierChain(ChainClassifier):
 class ProbabilisticClassifierChain(ClassifierChain):
     """Classifier chain whose most probable label set is looked for by beam search.
 
-    Trained as `ClassifierChain`. The probability of a label set is the product of the conditional
+    Trained like `ClassifierChain`. The probability of a label set is the product of the conditional
     probabilities along the chain; a beam search keeps the most probable beginnings of label sets,
-    label by label. A beam of 1 is the greedy chain, one of 2^L finds the best set for sure.
+    label by label. A beam of 1 is the greedy chain; a beam of 2^L always finds the best set.
 
     Attributes
     ----------
@@ -151,17 +151,18 @@ class ProbabilisticClassifierChain(ClassifierChain):
 
     Notes
     -----
-    Training costs what `ClassifierChain` costs; prediction O(beam·L·(labels found + beam)) a point.
+    Training costs what `ClassifierChain` costs; prediction O(beam·L·(labels found + beam)) per
+    point.
 
     The set without labels is predicted only if the training set has such points; otherwise the best
     set with labels in the beam is taken (there is one in every beam of at least 2).
 
-    `predict_sets` lists the sets in the beam, `beam` at most, the one that `predict` commits to
-    first; their probabilities are exact.
+    `predict_sets` lists the sets in the beam, at most `beam`, first the one that `predict` returns;
+    their probabilities are exact.
 
     The probability of a label, which `predict_proba` gives and whose log-odds `predict_topk` gives,
-    is its conditional probability averaged over the beginnings that are in the beam where its turn
-    comes, weighted by their probabilities: the exact marginal if the beam holds all of them.
+    is its conditional probability averaged over the beginnings in the beam at its turn, weighted by
+    their probabilities: the exact marginal if the beam holds all of them.
 
     Examples
     --------

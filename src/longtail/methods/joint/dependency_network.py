@@ -54,17 +54,17 @@ class DependencyNetwork(ConditionalClassifier):
     Notes
     -----
     Training costs L problems, as for `ClassifierChain`, with up to L² weights between labels.
-    Prediction costs O(L) a sweep and point, and O(label weights) a label that changes.
+    Prediction costs O(L) per sweep and point, and O(label weights) per label that changes.
 
-    A point's random numbers come from `random_state` and the point itself: it gets the same labels
-    alone and among others. The probability of a label, which `predict_proba` gives and whose
+    A point's random numbers depend only on `random_state` and the point itself, so it gets the same
+    labels alone and among others. The probability of a label, which `predict_proba` gives and whose
     log-odds `predict_topk` gives, is the mean over the samples of its probability given the others.
     Of sets sampled equally often, the one whose labels support each other best is predicted: the
     largest sum of log-probabilities, each label given the others. With `target="subset"` the set
     without labels is predicted only if the training set has such points.
 
-    Labels that determine each other are beyond the method: if one of two always occurs without the
-    other, each is best regressed on the other alone, and X is not looked at. The sampler then stays
+    The method fails for labels that determine each other: if exactly one of two labels always
+    occurs, each is best regressed on the other alone, and X is ignored. The sampler then stays
     where it starts.
 
     Examples

@@ -36,10 +36,10 @@ from longtail.solvers.softmax.fit import fit_softmax, softmax_logs
 class LabelPowerset(SetClassifier):
     """A multi-class problem over the distinct label sets of the training data.
 
-    The probabilities p are a softmax over the S sets, of scores that are linear in the features and
-    a constant one, with ½‖W‖² + C Σ_i -log p(y_i | x_i) minimised; or that are sums of boosted
-    trees. The prediction is the most probable set, hence always one that was seen in training, the
-    empty set only if it was. A set that occurs once is a class like any other.
+    The probabilities p are a softmax over the S sets, of scores. These are linear in the features
+    and a constant one, with ½‖W‖² + C Σ_i -log p(y_i | x_i) minimised, or they are sums of boosted
+    trees. The prediction is the most probable set, so it always occurs in the training data; this
+    holds for the empty set too. A set that occurs once is a class like any other.
 
     Attributes
     ----------
@@ -63,13 +63,14 @@ class LabelPowerset(SetClassifier):
 
     Notes
     -----
-    Training the regression costs O(nnz(X)·S) a product with the Hessian, some 50 to 500 of them,
-    and twelve arrays of (D + 1)·S numbers, where features that no point has do not count.
+    Training the regression costs O(nnz(X)·S) per product with the Hessian, about 50 to 500
+    products, and twelve arrays of (D + 1)·S numbers, where features that no point has do not count.
     Prediction costs O(nnz(X)·S).
 
-    A step of boosting costs S trees, each O(N·D) for dense and O(nnz(X)) for sparse X, of which it
-    looks at three tenths of the features, and training takes two arrays of N·S numbers. Prediction
-    costs O(n·S·n_trees) for trees of a few leaves. What exceeds `memory_limit` is refused.
+    A step of boosting costs S trees, each O(N·D) for dense and O(nnz(X)) for sparse X, on three
+    tenths of the features, and training takes two arrays of N·S numbers. Prediction costs
+    O(n·S·n_trees) for trees of a few leaves. If training would exceed `memory_limit`, `fit` raises
+    an error.
 
     The scores of `predict_topk` are the log-odds of the marginal probabilities, the sums over the
     sets that hold a label; labels without a training point have none. `predict_sets` lists the

@@ -63,16 +63,16 @@ class PairwiseCRF(SetClassifier):
 
     Notes
     -----
-    One weight a pair, for both labels, would express the same distributions beside the labels'
-    biases; the penalty makes the two forms differ, and this is the published one. Training costs
-    O(nnz(X)·L + N·S·A) a product with the Hessian, with A the mean size of a set, some 50 to 200 of
-    them; from some two thousand sets on O(nnz(X)·L + 200·N·A), see `solvers.softmax.rounded`.
-    Memory: twelve arrays of (D + 1)·L + 4P numbers, and five of (L + P)² where L + P ≤ 4,000; what
-    exceeds `memory_limit` is refused.
-    Prediction costs O(nnz(X)·L + n·S·A). The scores of `predict_topk` are the log-odds of the
-    marginal probabilities over the sets; labels without a training point have none. `explain`
-    compares the most probable set with the label to the most probable set without it (table
-    "sets"): the bias there is what the labels' biases and the pairs make of the difference.
+    Together with the labels' biases, one weight per pair, for both labels, would express the same
+    distributions. The penalty makes the two forms differ; this is the published one. Training costs
+    O(nnz(X)·L + N·S·A) per product with the Hessian, with A the mean size of a set, about 50 to 200
+    products; with more than about 2,000 sets O(nnz(X)·L + 200·N·A), see `solvers.softmax.rounded`.
+    Memory: twelve arrays of (D + 1)·L + 4P numbers, and five of (L + P)² if L + P ≤ 4,000; if that
+    exceeds `memory_limit`, `fit` raises an error. Prediction costs O(nnz(X)·L + n·S·A). The scores
+    of `predict_topk` are the log-odds of the marginal probabilities over the sets; labels without a
+    training point have none. `explain` compares the most probable set with the label to the most
+    probable set without it (table "sets"): the bias there is the part of the difference that comes
+    from the labels' biases and the pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pairs of classes: how many weights these take, and the votes of their duels."""
+"""Pairs of classes: how many weights they need, and the votes of their duels."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ else:
     Classifier = object
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or select features"
-SWEEPS = 12  # over X that a problem takes, usually
+SWEEPS = 12  # over X per problem, usually
 
 Eps = Annotated[
     Positive,
@@ -39,7 +39,7 @@ Processes = Annotated[
 
 
 class LiblinearProblems(Classifier):
-    """What the three gain from liblinear; they say in `_fit` which problems there are."""
+    """Mixin of the three classifiers by liblinear; they state their problems in `_fit`."""
 
     C: float
     tol: float
@@ -62,7 +62,7 @@ class LiblinearProblems(Classifier):
         self.n_jobs = n_jobs
 
     def _needed(self, X: sp.csr_array, stored: float, n_problems: int, why: str) -> Estimate:
-        """What problems on all of X need that keep so many weights between them."""
+        """Memory and time of problems on all of X that together keep so many weights."""
         processes = thread_count(self.n_jobs) if n_problems > 1 else 1
         held = liblinear_bytes(X, processes=processes) + 4.0 * (X.shape[1] + 1)
         return Estimate(
@@ -73,7 +73,7 @@ class LiblinearProblems(Classifier):
         )
 
     def _settings(self) -> dict[str, Any]:
-        """Of every `LinearSVC`: l2 penalty, squared hinge, by the dual, and a fixed seed."""
+        """Arguments of every `LinearSVC`: l2 penalty, squared hinge, dual, and a fixed seed."""
         return {
             "C": float(self.C), "tol": float(self.tol), "dual": True, "random_state": 0,
         }  # fmt: skip
@@ -90,7 +90,7 @@ class LiblinearProblems(Classifier):
 
 
 class SweepLimit(LiblinearProblems):
-    """Those of which liblinear heeds a limit on sweeps, and says how many it took."""
+    """Classifiers for which liblinear obeys a limit on sweeps and reports their number."""
 
     max_iter: int
 

@@ -1,4 +1,4 @@
-"""The way of `ProXMLCV` from strong to weak penalties: its fits, their figures, and the choice."""
+"""The path of `ProXMLCV` from strong to weak penalties: fits, scores and the choice."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from longtail.runtime.run import Run
 
 @dataclass
 class FoldPath:
-    """One fold on its way from strong to weak: the rows held out, the weights it has come to."""
+    """One fold on the path: its held-out rows and its latest weights."""
 
     held_out: NDArray[np.bool_]
     weights: sp.csr_array | None = None
 
 
 class Steps:
-    """The fits of one run, one after the other: each with checkpoints of its own, all on one bar.
+    """The fits of one run, in turn: each with its own checkpoints, all on one progress bar.
 
     Parameters
     ----------
     run : Run
-        The whole.
+        The whole run.
     size : int
-        Labels a fit.
+        Labels per fit.
     count : int
         Fits.
     """
@@ -57,7 +57,7 @@ class Steps:
 def summary(
     strengths: NDArray[np.float64], measured: list[list[dict[str, float]]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Figures by strength and fold as arrays by strength."""
+    """Measurements by strength and fold, as arrays by strength."""
     found = {"strength": strengths}
     for name in measured[0][0]:
         values = _table(measured, name)
@@ -78,7 +78,7 @@ def _table(measured: list[list[dict[str, float]]], name: str) -> NDArray[np.floa
 
 
 def _good_enough(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Of scores by strength and fold, the strengths within a standard error of the best mean."""
+    """The strengths whose mean score is within a standard error of the best mean."""
     means = scores.mean(axis=1)
     best = int(np.argmax(means))
     error = scores[best].std(ddof=1) / np.sqrt(scores.shape[1])
@@ -86,13 +86,13 @@ def _good_enough(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def fell_behind(measured: list[list[dict[str, float]]], patience: int) -> bool:
-    """Whether the last strengths, that many, all score clearly below the best."""
+    """Whether the last so many strengths all score clearly below the best."""
     behind = ~_good_enough(_table(measured, "score"))
     return len(behind) > patience and bool(behind[-patience:].all())
 
 
 def chosen(results: dict[str, NDArray[np.float64]], folds: int, rule: str) -> int:
-    """The strength that is taken, by number; the strongest comes first."""
+    """The number of the chosen strength; the strongest comes first."""
     if rule == "best":
         return int(np.argmax(results["mean_score"]))
     scores = np.column_stack([results[f"fold{fold}_score"] for fold in range(folds)])

@@ -1,4 +1,4 @@
-"""Binary relevance: one l2-regularised logistic regression a label, with probabilities."""
+"""Binary relevance: one l2-regularised logistic regression per label, with probabilities."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ class BinaryRelevance(
     classes_ : array of shape (L,)
         Label names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last.
+        Weights, one row per feature, the bias last.
     objective_, gap_, n_iter_ : arrays of shape (L,)
         Objective before pruning, proven relative gap, and Newton steps of each label.
 
     Notes
     -----
-    Training costs O(nnz(X)) a pass, 10 to 40 passes a label with ``C=1`` and about twice as many
-    with ``C=10``. The scores of `predict_topk` are log-odds: labels from 0 on are predicted.
+    Training costs O(nnz(X)) per pass, 10 to 40 passes per label with ``C=1`` and about twice as
+    many with ``C=10``. The scores of `predict_topk` are log-odds: labels with at least 0 are
+    predicted.
 
     Examples
     --------

@@ -32,8 +32,8 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
     Part of the rows is held out. On the others, ½‖w‖² + C Σ log(1 + exp(-s_i⟨w, x_i⟩)) is minimised
     for each label. On the held-out rows, let PTP be the share of rows for which the label is
     predicted rightly, PFP the share for which it is predicted wrongly: labels with PTP < PFP are
-    never predicted any more, since that only adds errors. To hold the model to a given number of
-    labels, the labels are ranked by PTP / PFP instead, and the first `code_size` stay.
+    never predicted again, since they only add errors. If `code_size` is given, the labels are
+    ranked by PTP / PFP instead, and the first `code_size` stay.
 
     Attributes
     ----------
@@ -45,17 +45,17 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         Held-out rows for which each label was predicted rightly and wrongly, before any was
         removed.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last; none for labels that do not stay.
+        Weights, one row per feature, the bias last; none for labels that do not stay.
     objective_, gap_, n_iter_ : arrays of shape (L,)
         Objective before pruning of weights, proven relative gap, and Newton steps of each label.
 
     Notes
     -----
     Training costs as much as that of `BinaryRelevance` on the rows that are not held out: all
-    labels are trained. A label that was never predicted has PTP = PFP = 0, does neither good nor
-    harm, and counts as ratio one. Of equal ratios the one with more true positives goes first, then
-    the more frequent label. The best label always stays, so that there is an answer. A score is a
-    log-odds: labels from 0 on are predicted.
+    labels are trained. A label that was never predicted has PTP = PFP = 0 and counts as ratio one.
+    Of equal ratios the one with more true positives goes first, then the more frequent label. The
+    best label always stays, so that there is an answer. Scores are log-odds: labels with at least 0
+    are predicted.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         self.n_jobs = n_jobs
 
     def _size(self, n_labels: int) -> int | None:
-        """How many labels are to stay, where that was asked for."""
+        """How many labels are to stay, if the user says so."""
         return None if self.code_size is None else bits_of(self.code_size, n_labels)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:

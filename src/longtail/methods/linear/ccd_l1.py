@@ -35,7 +35,7 @@ from longtail.solvers.liblinear import (
     solve_with_liblinear,
 )
 
-SWEEPS = 200  # over X that a label takes, usually
+SWEEPS = 200  # over X per label, usually
 
 
 class CCDL1(IndependentLabels, LinearClassifier):
@@ -50,17 +50,17 @@ class CCDL1(IndependentLabels, LinearClassifier):
     classes_ : array of shape (L,)
         Label names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last.
+        Weights, one row per feature, the bias last.
     objective_, gap_, violation_, n_iter_ : arrays of shape (L,)
         Objective, proven relative gap, violation of the optimality conditions relative to the
-        strength, all computed anew from liblinear's weights, and sweeps of each label.
+        strength, all recomputed from liblinear's weights, and sweeps of each label.
 
     Notes
     -----
-    Training costs O(nnz(X)) a sweep, tens to a thousand of them a label. liblinear needs two
-    classes: labels that every row has are solved by the engine's accelerated solver instead, and
-    labels without a positive get the bias that is best alone, as in `ProXML`. A score is a margin:
-    labels from 0 on are predicted.
+    Training costs O(nnz(X)) per sweep, and tens to a thousand sweeps per label. liblinear needs two
+    classes: our accelerated solver trains labels that every row has, and labels without a positive
+    get the best bias and no weights, as in `ProXML`. A score is a margin: labels with at least 0
+    are predicted.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class CCDL1(IndependentLabels, LinearClassifier):
 def _assembled(
     found: list[Arrays], places: NDArray[np.int64], n_features: int, strength: float
 ) -> LinearFit:
-    """Columns, which belong to the labels `places`, in the form that `fit_linear` gives."""
+    """Columns, those of the labels `places`, in the form that `fit_linear` returns."""
     norms = np.zeros(len(places))
     report: dict[str, NDArray[Any]] = {
         name: np.zeros(len(places), dtype=kind) for name, kind in REPORT.items()

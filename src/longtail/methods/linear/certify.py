@@ -1,8 +1,8 @@
 """`certify`: how a model's objective compares with liblinear's, label by label.
 
 This is Figure 2 of Babbar & Schölkopf 2019. Objectives and violations of optimality, ours and
-liblinear's, are computed anew in double precision from the weights alone; what a solver reports
-about itself plays no part.
+liblinear's, are recomputed in double precision from the weights alone; what a solver reports about
+itself is not used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from longtail.solvers.liblinear import (
 )
 
 EQUAL = 1e-4  # objectives that differ by less, relative to liblinear's, count as equal
-BLOCK = 8  # labels that are handed to a process together
+BLOCK = 8  # labels per task of a process
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Certificate:
     Attributes
     ----------
     table : polars.DataFrame
-        One row a label: `label`, its `positives`, the `objective` of the model and of
+        One row per label: `label`, its `positives`, the `objective` of the model and of
         `liblinear`, their relative `difference` (negative: the model's is lower), the `violation`
         of the optimality conditions by each, relative to the strength (`violation`,
         `liblinear_violation`), liblinear's sweeps and seconds (`liblinear_sweeps`,
@@ -52,8 +52,8 @@ class Certificate:
     n_points : int
         Rows of X.
     left_out : int
-        Labels that were asked for but that liblinear cannot be asked about: those that all rows
-        have, or none.
+        Labels that were requested but that liblinear cannot train: those that all rows have, or
+        none.
     """
 
     table: pl.DataFrame
@@ -130,8 +130,8 @@ def certify(
     """Compare a model's objective with that of liblinear's `-s 5`, label by label.
 
     The objective is strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)², with the bias as a weight like
-    every other, on a constant feature of one. Weights with a lower value are a certificate that
-    the others do not minimise it.
+    every other, on a constant feature of one. Weights with a lower value prove that the others do
+    not minimise it.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def certify(
         The labels that it was trained on.
     model : IndependentLabels
         A fitted `ProXML` or `CCDL1`; or any other linear model with `strength` given, since its
-        weights are a point of this objective too, if not one that was meant to be good.
+        weights have a value of this objective too, though they do not minimise it.
     labels : int or iterable of names, optional
         Which labels: a number of them, evenly spaced by frequency, or their names; by default all.
     strength : float, optional
@@ -151,8 +151,7 @@ def certify(
     max_iter : int
         liblinear's limit on sweeps.
     n_jobs : int, optional
-        Processes for liblinear, as in scikit-learn; the result does not depend on it, but for the
-        seconds.
+        Processes for liblinear, as in scikit-learn; only the seconds in the result depend on it.
 
     Returns
     -------
@@ -160,9 +159,9 @@ def certify(
 
     Notes
     -----
-    Nearly all the time is liblinear's: O(nnz) a sweep, tens to a thousand of them a label. The
-    weights of a model are stored in single precision, while liblinear's are compared as they come,
-    in double; what the rounding costs is in docs/certificate.md.
+    Nearly all the time is liblinear's: O(nnz) per sweep, and tens to a thousand sweeps per label.
+    The weights of a model are stored in single precision, while liblinear's are compared as they
+    come, in double; docs/certificate.md says what the rounding costs.
 
     Examples
     --------
@@ -224,7 +223,7 @@ def certify(
 
 
 def _strength(model: IndependentLabels, given: float | None) -> float:
-    """The strength of the objective, refused where the model has minimised another one."""
+    """The strength of the objective; an error if the model has minimised another one."""
     own = getattr(model, "strength", None)
     if given is None and own is None:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""DiSMEC: one l2-regularised squared-hinge classifier a label, small weights dropped.
+"""DiSMEC: one l2-regularised squared-hinge classifier per label, small weights dropped.
 
 Babbar & Schölkopf, DiSMEC: Distributed Sparse Machines for Extreme Multi-label Classification,
 WSDM 2017.
@@ -26,14 +26,14 @@ class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
     classes_ : array of shape (L,)
         Label names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last.
+        Weights, one row per feature, the bias last.
     objective_, gap_, n_iter_ : arrays of shape (L,)
         Objective before pruning, proven relative gap, and iterations of each label.
 
     Notes
     -----
-    Training costs O(nnz(X)) a look at all points, about four looks a label; prediction O(weights of
-    the features of x). A score is a margin: labels from 0 on are predicted.
+    Training costs O(nnz(X)) per pass over all points, about four passes per label; prediction
+    O(weights of the features of x). A score is a margin: labels with at least 0 are predicted.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Three ways to many classes by support vector machines, each through scikit-learn's liblinear.
+"""Three kinds of support vector machines for many classes, by scikit-learn's liblinear.
 
 Fan, Chang, Hsieh, Wang & Lin, LIBLINEAR: A Library for Large Linear Classification, JMLR 9, 2008.
-liblinear draws from one random generator for the whole process, so that binary problems are solved
-in processes, each problem with a seed of its own; the models do not depend on their number.
+liblinear draws from one random generator per process. So binary problems are solved in processes,
+each problem with its own seed; the models do not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from longtail.solvers.liblinear import (
 )
 
 TOGETHER = 40  # sweeps over all points and classes, usually
-DUEL = 2e-3  # seconds of a pair of classes, whatever its size
+DUEL = 2e-3  # seconds per pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
 
 
 class OVA(SweepLimit, LinearClassifier):
-    """One-versus-all: a linear support vector machine a label, by liblinear.
+    """One-versus-all: one linear support vector machine per label, by liblinear.
 
     For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
     with a constant feature for the bias; all weights are kept. The best score wins.
@@ -69,7 +69,7 @@ class OVA(SweepLimit, LinearClassifier):
     classes_ : array of shape (L,)
         Label names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last; float32.
+        Weights, one row per feature, the bias last; float32.
     n_iter_ : array of shape (L,)
         liblinear's sweeps.
     one_class_ : bool
@@ -77,10 +77,10 @@ class OVA(SweepLimit, LinearClassifier):
 
     Notes
     -----
-    Training costs O(nnz(X)) a sweep and label. The model has up to 8·(D + 1)·L bytes, where
-    features that no point has do not count; twice that while it is put together. If every training
-    row had one label, `predict` gives the best one, else those from a score of 0 on. Labels that
-    no row has, or every row, are no problem for liblinear: the engine solves these.
+    Training costs O(nnz(X)) per sweep and label. The model has up to 8·(D + 1)·L bytes, where
+    features that no point has do not count; twice that during training. If every training row had
+    one label, `predict` gives the best one, else those with a score of at least 0. liblinear cannot
+    train labels that no row has, or every row; our own solver trains these.
 
     Examples
     --------
@@ -141,16 +141,16 @@ class MSVM(LiblinearProblems, LinearClassifier):
     classes_ : array of shape (L,)
         Class names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last; float32.
+        Weights, one row per feature, the bias last; float32.
 
     Notes
     -----
     Training is one problem, solved by one process; it also ends after 100,000 sweeps, which no
     parameter of scikit-learn changes. liblinear holds K·(D + 1) doubles, scikit-learn them again,
-    and 12 bytes for each of N·K pairs of points and classes: above `memory_limit` that is refused,
-    with the estimate. For one class per row: rows with several labels are repeated for each of
-    them, rows without one are left out, and one class is predicted. Classes without a training
-    point are never listed.
+    and 12 bytes for each of N·K pairs of points and classes: if that exceeds `memory_limit`, `fit`
+    raises an error with the estimate. For one class per row: rows with several labels are repeated
+    for each of them, rows without one are left out, and one class is predicted. Classes without a
+    training point are never listed.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class OVO(SweepLimit, ExtremeClassifier):
     classes_ : array of shape (L,)
         Class names.
     weights_ : csr_array of shape (D + 1, P)
-        One column a pair (i, j) of the K classes with points, in the order (0, 1), (0, 2), ...,
+        One column per pair (i, j) of the K classes with points, in the order (0, 1), (0, 2), ...,
         the bias last; positive scores are for j. float32.
     n_iter_ : array of shape (P,)
         liblinear's sweeps.
@@ -209,10 +209,10 @@ class OVO(SweepLimit, ExtremeClassifier):
     Notes
     -----
     There are P = K·(K - 1) / 2 pairs. A pair has weights only for the features of its two classes;
-    how many that makes is counted before any work, at 8 bytes each, twice while they are put in
-    order, and refused above `memory_limit`. Prediction costs O(P + weights of the row's features) a
+    they are counted before any work, at 8 bytes each and twice that during sorting; `fit` raises an
+    error if they exceed `memory_limit`. Prediction costs O(P + weights of the row's features) per
     row. The scores are those of `OneVsOneClassifier`: votes, plus the sum of the margins squeezed
-    to less than a third, which decides between equals. For one class a row, as in `MSVM`.
+    to less than a third, which decides between equals. For one class per row, as in `MSVM`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""ProXML: one l1-regularised squared-hinge classifier a label, solved to optimality.
+"""ProXML: one l1-regularised squared-hinge classifier per label, solved to optimality.
 
 Babbar & Schölkopf, Data scarcity, robustness and extreme multi-label classification, Machine
 Learning 108, 2019.
@@ -59,24 +59,24 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
 
     For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised until no partial
     derivative misses the optimality conditions by more than `tol` times the strength, with a
-    constant feature for the bias. A label is then known by the few features that speak for and
-    against it. Use features of unit length.
+    constant feature for the bias. Each label keeps only the few features that speak for or against
+    it. Use features of unit length.
 
     Attributes
     ----------
     classes_ : array of shape (L,)
         Label names.
     weights_ : csr_array of shape (D + 1, L)
-        Weights, one row a feature, the bias last.
+        Weights, one row per feature, the bias last.
     objective_, gap_, violation_, n_iter_ : arrays of shape (L,)
         Objective before pruning, proven relative gap, violation of the optimality conditions
         relative to the strength, and Newton steps of each label.
 
     Notes
     -----
-    Training touches only the points that share a feature with the label's weights; its cost is
-    that of a few passes over these a label. Prediction costs O(weights of the features of x). A
-    score is a margin: labels from 0 on are predicted.
+    Training touches only the points that share a feature with the label's weights; it costs a few
+    passes over these per label. Prediction costs O(weights of the features of x). A score is a
+    margin: labels with at least 0 are predicted.
 
     Examples
     --------

@@ -69,9 +69,9 @@ class ProXMLCV(ProXML):
         The strength that was chosen.
     cv_results_ : dict of str to array of shape (S,)
         What was measured at each of the S strengths tried, the strongest first: "strength";
-        "mean_score" and "std_score" over the folds, and "fold0_score" and so on; mean and std of
-        P, nDCG, PSP and C at 1, 3 and 5, such as "mean_P@1"; "nonzeros", the weights of a model,
-        on average; "seconds" of training, over all folds and threads. A saved model is without the
+        "mean_score" and "std_score" over the folds, and "fold0_score" and so on; mean and std of P,
+        nDCG, PSP and C at 1, 3 and 5, such as "mean_P@1"; "nonzeros", the weights of a model, on
+        average; "seconds" of training, over all folds and threads. A saved model leaves out the
         seconds, so that equal models are equal files.
     classes_, weights_, objective_, gap_, violation_, n_iter_
         As in `ProXML`.
@@ -79,8 +79,8 @@ class ProXMLCV(ProXML):
     Notes
     -----
     A path costs somewhat more than its last and weakest model alone would; see
-    `docs/choosing-strength.md` for figures. One model a fold and one copy of X are in memory at
-    a time.
+    `docs/choosing-strength.md` for figures. One model per fold and one copy of X are in memory at a
+    time.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class ProXMLCV(ProXML):
 
     @property
     def strength(self) -> float:  # type: ignore[override]
-        """The strength that was chosen, which is what `ProXML` calls so; NaN before that."""
+        """The chosen strength, under its name in `ProXML`; NaN before training."""
         return getattr(self, "strength_", math.nan)
 
     def _check_parameters(self) -> None:
@@ -287,7 +287,7 @@ class ProXMLCV(ProXML):
         Y: sp.csr_array,
         chances: NDArray[np.float64],
     ) -> float:
-        """What decides, where it is none of the usual measures."""
+        """The scoring function, if it is none of the usual metrics."""
         if callable(scoring):
             kind = self._given.kind
             return float(scoring(model, X, decode_labels(Y, self._given.classes, kind)))
@@ -298,7 +298,7 @@ class ProXMLCV(ProXML):
         return metric(model, X, Y)
 
     def choice_table(self) -> pl.DataFrame:
-        """The gist of `cv_results_` as a table: one row a strength, the chosen one marked.
+        """A summary of `cv_results_` as a table: one row per strength, the chosen one marked.
 
         Examples
         --------

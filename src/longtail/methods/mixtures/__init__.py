@@ -1,4 +1,4 @@
-"""Mixtures of independent labels: the joint distribution of all labels, and what it says."""
+"""Mixtures of independent labels: the joint distribution of all labels, and its uses."""
 
 from longtail.methods.mixtures.bernoulli import BernoulliMixture, fit_bernoulli_mixture
 from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture

@@ -1,4 +1,4 @@
-"""What training a mixture will need, and what else needs less."""
+"""Memory and time of training a mixture, and alternatives that need less."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from longtail.solvers.costs import GROWING, LOOK, NEWTON, features_met, softmax_
 from longtail.solvers.linear.direct import few_and_dense
 
 FOR_LESS = "use a method for larger problems, such as proxml"
-"""What needs less than a mixture. Fewer components may need more: each has more points then, and
-regressions for the labels and the features of all of these."""
+"""An alternative that needs less. Fewer components may need more: each then has more points, and
+regressions for the labels and features of all of these."""
 
-COUNTED = 1.0  # components in which a point counts, about
-WEIGHT_BYTES = 44  # of a weight of the experts: those of this round, the last and the best
-SAID_BYTES = 16  # of the log-odds of a label in a component, which trees remember for every point
+COUNTED = 1.0  # components per point, about
+WEIGHT_BYTES = 44  # per weight of the experts: in this round, the last and the best
+SAID_BYTES = 16  # per log-odds of a label in a component, which trees keep for every point
 REMEMBERED = Memory().most_bytes  # of these that are kept
-TREE_BYTES = 400  # of a tree of five leaves: in this round's forest, the last and the best
+TREE_BYTES = 400  # per tree of five leaves: in this round's forest, the last and the best
 SHARES = 6  # arrays of points and components
-COMPONENT = 2e-3  # seconds of a component and round, whatever their size
-AGAIN = 0.5  # part of a solution from nothing that a round takes from the last one
+COMPONENT = 2e-3  # seconds per component and round, whatever their size
+AGAIN = 0.5  # cost of a warm-started round, as a share of a solution from zero
 
 
 def mixture_estimate(
@@ -37,7 +37,7 @@ def mixture_estimate(
     n_trees: int,
     n_jobs: int | None,
 ) -> Estimate:
-    """What so many rounds of expectation maximisation need.
+    """Memory and time of so many rounds of expectation maximisation.
 
     Regressions have a weight for each label and feature that the points of a component have.
     """

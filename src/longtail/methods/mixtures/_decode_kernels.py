@@ -3,9 +3,8 @@
 A component is a weight and the log-odds of every label. Its most probable set has the labels with
 positive odds; every other set is that one with some labels flipped, and loses |odds| for each. So
 the sets of a component in falling order are the subsets of its labels by rising sum of |odds|, and
-these are had from a heap without repetition: after a subset whose last label (in the order of
-|odds|) is the i-th come the same with the next label added, and with the next label in place of the
-last.
+a heap lists these without repetition: after a subset whose last label (in the order of |odds|) is
+the i-th come the same with the next label added, and with the next label in place of the last.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def _push(heap, size, keys, node):
 
 @kernel
 def _pop(heap, size, keys):
-    """Take the top away; the heap has size - 1 nodes afterwards."""
+    """Remove the top; the heap then has size - 1 nodes."""
     top = heap[0]
     node = heap[size - 1]
     n = size - 1
@@ -158,7 +157,7 @@ def _next_label(order, costs, place):
 
 @kernel
 def _worth_looking(tops, rests, threshold):
-    """Logarithm of what a set must have from some component if it is to exceed the threshold.
+    """Logarithm of what some component must give a set for it to exceed the threshold.
 
     tops fall, rests[c] = tops[c] + tops[c + 1] + ... A set that has at most x from each component
     has at most the sum of min(top, x) from all.
@@ -195,7 +194,7 @@ def _members(likely, size, flips, n_flips, members):
 
 @kernel
 def _is_known(members, count, sets, n_found):
-    """Whether a list of labels is one of some rows of flags. O(L) a row."""
+    """Whether a list of labels is one of some rows of flags. O(L) per row."""
     for b in range(n_found):
         same = np.sum(sets[b]) == count
         for q in range(count):
@@ -210,14 +209,14 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
     """The most probable sets of each point, in falling order.
 
     log_weights (n, K), log_odds (n, K, L); `sets` (n, B, L) and `log_probabilities` (n, B) are
-    filled, with -inf where there are fewer than B sets; visits[i] becomes the number of sets looked
-    at, negative if `max_visits` ended the search, so that better sets may have been missed.
+    filled, with -inf where there are fewer than B sets; visits[i] becomes the number of visited
+    sets, negative if `max_visits` ended the search, so that better sets may have been missed.
 
-    Sets are looked at in the order of weight times component probability, over all components at
-    once. What has not been looked at has no more than the present set from any component, and no
-    more than its best from each: when the sum of these bounds does not exceed the probability of
-    the B-th best set so far, the search ends. This implies both pruning rules of the paper.
-    O(K·L) a point, O(K·|set| + log visits) a visit, and O(L) for each label that is flipped.
+    Sets are visited in the order of weight times component probability, over all components at
+    once. A set not yet visited gets no more than the present set from any component, and no more
+    than the best of each: when the sum of these bounds does not exceed the probability of the B-th
+    best set so far, the search ends. This implies both pruning rules of the paper. O(K·L) per
+    point, O(K·|set| + log visits) per visit, and O(L) per flipped label.
     """
     n, n_components, n_labels = log_odds.shape
     n_best = sets.shape[1]
@@ -335,7 +334,7 @@ def best_sets(log_weights, log_odds, allow_empty, max_visits, sets, log_probabil
                 if n_found == n_best:
                     threshold = linear[n_best - 1]
                     needed = _worth_looking(tops, rests, threshold)
-            # ---- those that come after it
+            # ---- its successors
             after = last[node] + 1
             if after == n_labels or (after == 0 and key - least[k] <= needed):
                 continue

@@ -1,9 +1,9 @@
-"""Kernels that look for the label set with the highest expected Jaccard index under a mixture.
+"""Kernels that search for the label set with the highest expected Jaccard index in a mixture.
 
 Within a component the labels inside and outside a predicted set are independent, so the expected
 index of a set h is the sum over components of weight × (expected number of labels inside h) ×
-(expectation of 1 / (|h| + number of labels outside h)): exact for any set, though the best set can
-only be looked for.
+(expectation of 1 / (|h| + number of labels outside h)): exact for any set, though the search may
+miss the best set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longtail.methods.mixtures._target_kernels import (
 )
 
 _NEAR = 0.01  # labels less probable than this share of the most probable one are not tried
-_FAINT = 1e-12  # components of less weight, against the largest, are left out
+_FAINT = 1e-12  # components with a smaller share of the largest weight are left out
 _BETTER = 1e-12  # a smaller gain is rounding
 
 
@@ -98,7 +98,7 @@ def _flipped(outside, low, high, chance, is_in, rest):
 def _climb(
     weights, chances, used, order, tried, inverse, allow_empty, outside, ends, inside, rest, flag
 ):
-    """Add or take away the label that helps most until none does; the value reached.
+    """Add or remove the label that helps most until none does; the value reached.
 
     With n labels in the set and b outside it, adding a label of probability μ changes 1 / (n + b)
     to no more than 1 / (n + 1 + b) + μ / ((n + 1)·(n + 2)), b being counted with the label: in

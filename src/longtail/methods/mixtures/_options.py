@@ -53,7 +53,7 @@ StartSeed = Annotated[Seed, "Seed of these starts, the held-out rows and the sam
 
 
 def check_options(*, target: Any = "subset", decoding: Any = "joint") -> None:
-    """Refuse a measure or a way that there is not."""
+    """Raise an error for an unknown measure or decoding."""
     for name, value, kind in (("target", target, Target), ("decoding", decoding, Decoding)):
         if value not in get_args(kind):
             raise ParameterError(

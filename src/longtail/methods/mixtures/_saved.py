@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from longtail.errors import ModelError
 
 LEARNED = ("weights", "column", "sign", "base", "forest", "forests")
-"""What M steps change in a gate or in experts of any kind; all else is settings and memories."""
+"""What M steps change in a gate or in experts of any kind; all else is settings and caches."""
 
 SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -21,7 +21,7 @@ Part = TypeVar("Part")
 
 
 def settings_of(part: Any) -> str:
-    """What decides where M steps lead, beside what was learned: the kind and its settings.
+    """What determines M steps besides the learned values: the kind and its settings.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def packed(name: str, part: Any) -> dict[str, NDArray[Any]]:
 def unpacked(name: str, arrays: Mapping[str, NDArray[Any]], like: Part) -> Part:
     """The inverse of `packed`, with the settings of a gate or of experts of the same kind.
 
-    Arrays that are not such a part raise `ModelError`. What comes back shares no memory with them.
+    Arrays that are not such a part raise `ModelError`. The result shares no memory with them.
     """
     found = {
         key.removeprefix(f"{name}."): np.array(array)

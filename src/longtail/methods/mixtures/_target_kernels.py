@@ -127,7 +127,7 @@ def size_distribution(chances, skipped, sizes):
 
 @kernel
 def without_label(sizes, low, high, chance, out):
-    """The distribution with a label taken out, out[low - 1 : high + 1] or from zero on.
+    """The distribution without one label, out[low - 1 : high + 1] or from zero on.
 
     In the direction in which errors shrink from step to step.
     """
@@ -201,7 +201,7 @@ def _best_for_f1(joint, mass, low, allow_empty, out):
 def f1_sets(log_weights, log_odds, allow_empty, out, values):
     """The sets with the highest expected F1, exactly.
 
-    O(K·L·S) a point for the joint distribution of each label and the size, S being the sizes that
+    O(K·L·S) per point for the joint distribution of each label and the size, S being the sizes that
     occur, and O(L·S) for each size of a predicted set that may be the best.
     """
     n, n_components, n_labels = log_odds.shape
@@ -232,7 +232,7 @@ def f1_sets(log_weights, log_odds, allow_empty, out, values):
 
 @kernel
 def sampled_f1_sets(log_weights, log_odds, n_samples, seeds, allow_empty, out, values):
-    """The same from drawn sets instead of the distribution itself. O(S·L) a point."""
+    """The same from drawn sets instead of the distribution itself. O(S·L) per point."""
     n, n_components, n_labels = log_odds.shape
     weights, chances = np.empty(n_components), np.empty((n_components, n_labels))
     drawn = np.empty((n_samples, n_labels), np.bool_)
@@ -258,8 +258,8 @@ def sweep(order, rows, values, is_true, counted, true, predicted, both, measure)
     """The threshold above which labels should be predicted, and the mean of the measure there.
 
     Entries come by falling value. `true`, `predicted` and `both` hold the sizes of each row's true
-    set, predicted set so far and their intersection; entries that are `counted` are in them
-    already. Measures: 0 subset, 1 Hamming (minus the number of errors), 2 F1, 3 Jaccard.
+    set, predicted set so far and their intersection; entries that are `counted` are already
+    included. Measures: 0 subset, 1 Hamming (minus the number of errors), 2 F1, 3 Jaccard.
     """
     n = true.shape[0]
     total = 0.0

@@ -1,4 +1,4 @@
-"""What a mixture warns of, in training and in prediction."""
+"""The warnings of a mixture, in training and in prediction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Bernoulli mixtures: the distribution of label sets alone, without features.
 
 p(y) = Σ_k π_k Π_l Ber(y_l; μ_kl), fitted by expectation maximisation (Bishop, Pattern Recognition
-and Machine Learning, section 9.3.3). A conditional mixture starts from the responsibilities of one.
+and Machine Learning, section 9.3.3). A conditional mixture starts from the responsibilities of such
+a mixture.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from longtail.labels import distinct_sets, encode_labels
 from longtail.parameters import check_count, check_seed
 
 SMOOTHING = 0.1  # points with and without each label that are added to every component
-SHORT = 15  # rounds of every start; the best one goes on
+SHORT = 15  # rounds of every start; the best one continues
 SEED_SHARE = (0.3, 0.9)  # of a starting component that is its seed; the rest is the average
 
 
@@ -71,7 +72,7 @@ def fit_bernoulli_mixture(
         Random starts: K sets, drawn by how often they occur and different as far as there are
         enough, are the first components, blended with the average of all by random shares.
     max_rounds : int
-        Limit on rounds. Every start has fifteen, and the best one goes on.
+        Limit on rounds. Every start has fifteen, and the best one continues.
     tol : float
         It ends when the log-likelihood rises by less than this share of itself.
     random_state : int
@@ -79,8 +80,8 @@ def fit_bernoulli_mixture(
 
     Notes
     -----
-    Equal sets are counted, not repeated: O(K·nnz of the distinct sets) a round. Every component has
-    a tenth of a point with and one without each label added to it, so that no odds are infinite.
+    Equal sets are counted, not repeated: O(K·nnz of the distinct sets) per round. Every component
+    gets a tenth of a point with each label and a tenth without it, so that no odds are infinite.
 
     Examples
     --------
@@ -132,7 +133,7 @@ def _improved(
     max_rounds: int,
     tol: float,
 ) -> BernoulliMixture:
-    """Rounds from a mixture on; `max_rounds` counts those it has had."""
+    """More rounds from a mixture; `max_rounds` includes those it has had."""
     log_weights, log_odds, rounds = mixture.log_weights, mixture.log_odds, mixture.rounds
     total = float(counts.sum())
     turned = sp.csr_array(ones.T)

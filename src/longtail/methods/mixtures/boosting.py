@@ -1,7 +1,7 @@
 """Gate and experts of a mixture as gradient-boosted trees, a few more in every M step.
 
 Section 3.2 of Conditional Bernoulli Mixtures for Multi-Label Classification (Li, Wang, Pavlu &
-Aslam, ICML 2016). How trees are added is told in `solvers.boosted`; here is what they are for.
+Aslam, ICML 2016). `solvers.boosted` adds the trees; this module says what they fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEGLIGIBLE = 1e-4  # weight of a point below which a component leaves it out
 LEAST_WEIGHT = 1e-2  # weight of all points below which a component is left as it is
 CONSTANT = 0.1  # weight of the points that differ below which a label is constant in a component
 CLIP = 15.0  # bound on the log-odds of a label without trees
-CELLS = 2**20  # points times labels that a thread works on at a time
+CELLS = 2**20  # points × labels per piece of work of a thread
 
 
 class BoostedGate:
@@ -49,16 +49,16 @@ class BoostedGate:
     base : array of shape (K,)
         Scores before the first tree.
     forest : Forest
-        The trees, an output a component. Updates replace both and change neither, so a shallow
-        copy of the gate stays what it is.
+        The trees, one output per component. Updates replace both and change neither, so a shallow
+        copy of the gate stays unchanged.
 
     Notes
     -----
-    An update starts from what is there. Each of its steps takes the derivative of the objective (9)
-    by the scores, p_k - γ_k at every point, and the diagonal of the second, K / (K - 1)·p_k·(1 -
-    p_k), and fits one tree a component to the Newton step. The steps of all components together are
-    halved until they do not raise the objective, so that no update makes it worse. The first update
-    starts from the mean weights. A step costs O(N·D·K) for dense and O(nnz·K) for sparse X,
+    An update starts from the current trees. Each of its steps takes the derivative of the objective
+    (9) by the scores, p_k - γ_k at every point, and the diagonal of the second, K / (K - 1)·p_k·(1
+    - p_k), and fits one tree per component to the Newton step. The steps of all components together
+    are halved until they do not raise the objective, so that no update makes it worse. The first
+    update starts from the mean weights. A step costs O(N·D·K) for dense and O(nnz·K) for sparse X,
     times the share of features.
 
     Examples
@@ -108,13 +108,13 @@ class BoostedGate:
     def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Logarithms of the weights of the components, (n, K). O(n·trees·depth).
 
-        Of a matrix that was asked about before and is still there, only new trees are asked.
+        For a matrix seen before and still in memory, only new trees are evaluated.
         """
         scores = self.base + self._memory.predict(X, self.forest, n_jobs=self.n_jobs)
         return np.asarray(log_softmax(scores, axis=1))
 
     def penalty(self) -> float:
-        """Trees are held back by their size and number, not by a penalty: 0."""
+        """Size and number limit the trees, not a penalty: 0."""
         return 0.0
 
     def keep(self, components: NDArray[np.int64]) -> None:
@@ -124,7 +124,7 @@ class BoostedGate:
         self.n_components = len(self.base)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
+        """The arrays of the store."""
         return {"base": self.base} | self.forest.to_arrays()
 
     @classmethod
@@ -166,22 +166,22 @@ class BoostedExperts:
     base : array of shape (K, L)
         Log-odds before the first tree.
     forests : list of Forest
-        The trees of each component, an output a label. Updates replace both and change neither.
+        The trees of each component, one output per label. Updates replace both and change neither.
 
     Notes
     -----
-    An update starts from what is there. With the weights γ, each of its steps fits a tree to the
-    Newton step of the objective (10): derivatives γ·(p - y) and γ·p·(1 - p), so that a leaf says
-    Σγ(y - p) / (Σγp(1 - p) + l2), times the shrinkage. This is the paper's weighted fit, of Newton
-    steps in place of gradients: the weight of a point is no part of what it asks for, only of how
+    An update starts from the current trees. With the weights γ, each of its steps fits a tree to
+    the Newton step of the objective (10): derivatives γ·(p - y) and γ·p·(1 - p), so that a leaf
+    says Σγ(y - p) / (Σγp(1 - p) + l2), times the shrinkage. This is the paper's weighted fit, of
+    Newton steps in place of gradients: the weight of a point does not change its target, only how
     much it counts. A step is halved until it does not raise the objective of its label, so that no
     update makes it worse.
 
     A label without trees has constant log-odds, by the share (γ₊ + a·f) / (γ + a), where γ is the
     weight of all points and γ₊ of those with the label, f the label's frequency overall, and a the
     `smoothing`. A label that is constant in a component gets no trees, nor does one whose loss is
-    next to nothing. Points with a weight below 0.0001 are left out, and a component with next to no
-    weight stays as it is.
+    almost zero. Points with a weight below 0.0001 are left out, and a component with almost no
+    weight stays unchanged.
 
     Each step costs O(N_k·D·L_k) for dense X and a component of N_k points with L_k labels that
     vary, O(nnz·L_k) for sparse X, times the share of features.
@@ -291,7 +291,7 @@ class BoostedExperts:
     def log_odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """Log-odds of every label in every component, (n, K, L). O(n·(K·L + trees·depth)).
 
-        Of a matrix that was asked about before and is still there, only new trees are asked.
+        For a matrix seen before and still in memory, only new trees are evaluated.
         """
         out = np.empty((X.shape[0], self.n_components, self.n_labels))
         out[:] = self.base
@@ -301,7 +301,7 @@ class BoostedExperts:
         return out
 
     def penalty(self) -> float:
-        """Trees are held back by their size and number, not by a penalty: 0."""
+        """Size and number limit the trees, not a penalty: 0."""
         return 0.0
 
     def keep(self, components: NDArray[np.int64]) -> None:
@@ -312,7 +312,7 @@ class BoostedExperts:
             self.forests = [self.forests[k] for k in components]
 
     def to_arrays(self) -> dict[str, Any]:
-        """What the store keeps."""
+        """The arrays of the store."""
         forests = self.forests or [Forest.empty(self.n_labels, 0)] * self.n_components
         return {"base": self.base} | joined(forests).to_arrays()
 

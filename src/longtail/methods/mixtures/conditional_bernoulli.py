@@ -58,10 +58,10 @@ from longtail.runtime.seeds import row_seeds
 GATES: dict[str, Any] = {"logistic": LogisticGate, "boosting": BoostedGate}
 EXPERTS: dict[str, Any] = {"logistic": LogisticExperts, "boosting": BoostedExperts}
 ALIVE = 0.5  # points that a component needs to be kept
-FEW = 0.5  # share of the components left, below which a warning says so
+FEW = 0.5  # if a smaller share of the components is left, there is a warning
 SHOWN = 4  # components of an explanation
-LEAST = 0.01  # probability from which on a threshold is sought
-LIKELY = 0.05  # probability from which on an explanation shows a label
+LEAST = 0.01  # smallest probability considered for a threshold
+LIKELY = 0.05  # an explanation shows labels of at least this probability
 
 
 class ConditionalBernoulliMixture(MarginalClassifier):
@@ -81,11 +81,11 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         Components that lost all their points in training; with those left, K or the number of
         training points, whichever is less.
     gate_, experts_ : dict of arrays
-        What gate and experts have learned.
+        The learned arrays of gate and experts.
     kinds_ : list of str
-        The kinds of gate and experts that they are.
-    bound_, loss_, held_out_loss_ : arrays, one entry a round
-        The bound (7) with the penalties, the negative log-likelihood a training point, and a
+        The kinds of gate and experts.
+    bound_, loss_, held_out_loss_ : arrays, one entry per round
+        The bound (7) with the penalties, the negative log-likelihood per training point, and per
         held-out point.
     n_iter_ : int
         Rounds.
@@ -96,14 +96,14 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     Notes
     -----
-    A round costs an E step, O(N·K·L), and an M step: the gate, O(nnz(X)·K) a step, and for each
+    A round costs an E step, O(N·K·L), and an M step: the gate, O(nnz(X)·K) per step, and for each
     component a weighted binary problem for each label on the points that it is responsible for.
     Points of which a component has less than a thousandth do not count for it, and the labels that
     are constant among its points share one problem. Predicting a point costs the log-odds, O(K·L)
-    products with x, and a search that looks at a few sets for each component that matters.
+    products with x, and a search that visits a few sets for each component that matters.
 
     The search for the most probable set is exact unless it exceeds 100,000 sets for a point, which
-    happens where dozens of labels are nearly as likely as not; a warning says so.
+    happens if dozens of labels have a probability near one half; you then get a warning.
 
     For target "hamming" the labels with a marginal probability above one half are best, for "f1"
     the set with the highest expectation is found exactly, for "jaccard" by a search. Scores of
@@ -202,7 +202,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         return self._estimate_of(X, Y, self._wanted()[0])
 
     def _estimate_of(self, X: sp.csr_array, Y: sp.csr_array, size: int) -> Estimate:
-        """What so many components need."""
+        """Memory and time of so many components."""
         need = mixture_estimate(
             X, Y, min(size, X.shape[0]), experts=self.experts, gate=self._gate_kind,
             rounds=self.max_rounds, n_trees=self.n_trees, n_jobs=self.n_jobs,
@@ -246,7 +246,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         run: Run,
         number: int,
     ) -> tuple[Gate, Experts, NDArray[np.float64], History]:
-        """A training from the start of this number."""
+        """A training run from the start with this number."""
         start = first_shares(
             X, Y, size, n_starts=self.n_starts, random_state=self._seed, number=number
         )
@@ -418,7 +418,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
 
 def _stored(part: Gate | Experts) -> dict[str, Any]:
-    """What was learned, regression weights in single precision."""
+    """The learned arrays, with regression weights in single precision."""
     return {
         name: value.astype(np.float32) if name == "weights" else value
         for name, value in part.to_arrays().items()

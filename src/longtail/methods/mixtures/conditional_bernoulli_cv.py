@@ -70,10 +70,10 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
     Attributes
     ----------
     chosen_n_components_, C_ : int, float
-        What was chosen; of equal scores the fewest components, then the smallest C. As many as
-        `n_components_` are left of them.
+        What was chosen; of equal scores the fewest components, then the smallest C. `n_components_`
+        of them are left.
     cv_results_ : dict of str to array
-        "n_components", "C", "mean_score", "std_score", and "fold0_score" and so on, one entry a
+        "n_components", "C", "mean_score", "std_score", and "fold0_score" and so on, one entry per
         setting.
 
     Notes
@@ -230,7 +230,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
             raise ModelError("What the model says of its choice makes no sense; it was altered.")
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a setting, the chosen one marked."""
+        """One row per setting, the chosen one marked."""
         check_is_fitted(self)
         found = self.cv_results_
         sizes = found["n_components"].astype(np.int64)
@@ -271,7 +271,7 @@ class _Path:
             self.size, self.shares = size, self._first_shares(min(size, self.X.shape[0]))
             self.last = None
         gate, experts = model._new_parts(self.shares.shape[1], self.Y.shape[1])
-        if self.last is not None:  # trees are never carried over: they would only be more
+        if self.last is not None:  # trees are never carried over: they would only add up
             gate = copy(self.last[0]) if isinstance(gate, LogisticGate) else gate
             experts = copy(self.last[1]) if isinstance(experts, LogisticExperts) else experts
         for part in (gate, experts):
@@ -291,7 +291,7 @@ class _Path:
         return {"scores": scores} | packed("gate", self.last[0]) | packed("experts", self.last[1])
 
     def resume(self, size: int, arrays: Mapping[str, NDArray[Any]]) -> bool:
-        """Stand where a path of this size stood that gave these arrays, unless they are unsound."""
+        """Continue as the path of this size that saved these arrays, unless they are invalid."""
         shares = self._first_shares(min(size, self.X.shape[0]))
         parts = self.model._new_parts(shares.shape[1], self.Y.shape[1])
         try:

@@ -22,7 +22,7 @@ from longtail.parameters import check_count
 from longtail.runtime.executor import run_threads
 from longtail.runtime.seeds import point_seeds
 
-BLOCK = 256  # points that a thread works on at a time
+BLOCK = 256  # points per piece of work of a thread
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class LikelySets:
     sets : bool array of shape (n, B, L)
         The labels of each.
     log_probabilities : array of shape (n, B)
-        Of each set; -inf in places left over, where there are fewer sets than B.
+        Of each set; -inf if there are fewer than B sets.
     visits : int array of shape (n,)
-        Sets that were looked at.
+        Number of visited sets.
     exact : bool array of shape (n,)
         Whether no set is more probable than those found.
     """
@@ -66,22 +66,22 @@ def most_probable_sets(
         Log-odds of each label within each component, float32 or float64; beyond ±40 they count as
         ±40.
     n_sets : int
-        How many sets a point, B.
+        How many sets per point, B.
     allow_empty : bool
         Whether the set without labels may be among them.
     max_visits : int
-        Sets looked at after which a point is given up, and what was found is returned as not exact.
+        Limit on visited sets per point; the sets found until then are returned as not exact.
     n_jobs : int, optional
         Threads, as in scikit-learn.
 
     Notes
     -----
-    The sets of every component are gone through in falling order of weight times probability, all
-    components together, until none that is left can be better: a set that was not yet met has, from
-    each component, at most what the present one has from its own and at most that component's best.
-    The sum of these bounds is never above those of the paper's Algorithm 2, so that fewer sets are
-    looked at than with its two pruning rules. O(K·L) a point and at most O(K·|set|) a set looked
-    at, which on real data are a few for each component that matters.
+    The sets of every component are visited in falling order of weight times probability, all
+    components together, until none that is left can be better: a set not yet visited has, from each
+    component, at most what the present one has from its own and at most that component's best. The
+    sum of these bounds is never above those of the paper's Algorithm 2, so fewer sets are visited
+    than with its two pruning rules. O(K·L) per point and at most O(K·|set|) per visited set; on
+    real data, these are a few for each component that matters.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def sample_sets(
         Sets drawn for each point.
     allow_empty : bool
         Whether the set without labels may be taken; if nothing else is drawn, the most probable
-        single label stands in for it.
+        single label replaces it.
     random_state : int
         Seed.
     seeds : uint64 array of shape (n,), optional
@@ -138,7 +138,7 @@ def sample_sets(
 
     Notes
     -----
-    O(n_samples·K·L) a point.
+    O(n_samples·K·L) per point.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def log_probability(
 def _checked(
     log_weights: Any, log_odds: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.floating[Any]]]:
-    """Both as contiguous arrays that make sense; log-odds in float32 are not copied."""
+    """Both as contiguous, valid arrays; log-odds in float32 are not copied."""
     weights = np.ascontiguousarray(log_weights, dtype=np.float64)
     odds = np.asarray(log_odds)
     odds = np.ascontiguousarray(odds, dtype=odds.dtype if odds.dtype == np.float32 else np.float64)

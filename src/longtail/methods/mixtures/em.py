@@ -1,8 +1,8 @@
 """Expectation maximisation for conditional mixtures: Algorithm 1 of the paper.
 
-The E step gives every point's responsibilities, in log space; the M step hands them to the gate and
-the experts, of whatever kind. What falls, round by round, is the bound (7), with the penalties of
-gate and experts: after an E step it is the negative log-likelihood itself.
+The E step gives every point's responsibilities, in log space; the M step passes them to the gate
+and the experts, of any kind. Each round lowers the bound (7), with the penalties of gate and
+experts; after an E step the bound is the negative log-likelihood itself.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ BLOCK_BYTES = 2**25  # bound on the log-odds of a block of points
 
 
 class Gate(Protocol):
-    """What decides how much each component weighs for a point."""
+    """Computes the weight of each component for a point."""
 
     def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
-        """An M step from where it is; responsibilities (n, K) have rows that add up to one."""
+        """An M step from the current state; responsibilities (n, K) have rows with sum one."""
 
     def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
         """log π_k(x), (n, K)."""
@@ -44,16 +44,16 @@ class Gate(Protocol):
         """Forget the other components."""
 
     def to_arrays(self) -> dict[str, Any]:
-        """What was learned, exactly; `from_arrays` is the inverse."""
+        """The learned arrays, exactly; `from_arrays` is the inverse."""
 
 
 class Experts(Protocol):
-    """What predicts each label within each component."""
+    """Predicts each label within each component."""
 
     def update(
         self, X: sp.csr_array, Y: sp.csr_array, responsibilities: NDArray[np.float64], run: Run
     ) -> None:
-        """An M step from where they are."""
+        """An M step from the current state."""
 
     def log_odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The log-odds of every label in every component, (n, K, L)."""
@@ -65,7 +65,7 @@ class Experts(Protocol):
         """Forget the other components."""
 
     def to_arrays(self) -> dict[str, Any]:
-        """What was learned, exactly; `from_arrays` is the inverse."""
+        """The learned arrays, exactly; `from_arrays` is the inverse."""
 
 
 @dataclass
@@ -77,9 +77,9 @@ class History:
     bound : list of float
         The bound (7) with the penalties, after the round's E step: what is minimised.
     loss : list of float
-        The negative log-likelihood of the training labels, a point.
+        The negative log-likelihood of the training labels, per point.
     held_out : list of float
-        The same of held-out points, where there are any.
+        The same for held-out points, if there are any.
     """
 
     bound: list[float] = field(default_factory=list)
@@ -94,18 +94,18 @@ class History:
 
 @dataclass
 class State:
-    """Where expectation maximisation stands between two rounds.
+    """The state of expectation maximisation between two rounds.
 
     Attributes
     ----------
     gate, experts, responsibilities
         Of the last round.
     best : tuple of gate, experts and responsibilities
-        Those that would be returned now.
+        The result if training ended now.
     best_round : int
         The round they are of, 0 before the first.
     ended : bool
-        Whether no round is to follow.
+        Whether training has ended.
     history : History
     """
 
@@ -123,7 +123,7 @@ class State:
         return len(self.history.bound)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All of it, for a checkpoint."""
+        """The whole state, for a checkpoint."""
         arrays = {
             "progress": np.array([self.best_round, self.ended], dtype=np.int64),
             **{name: np.array(values, dtype=float) for name, values in vars(self.history).items()},
@@ -135,7 +135,7 @@ class State:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], start: State) -> Self:
-        """The inverse; what does not belong to work with that start raises `ModelError`."""
+        """The inverse; raises `ModelError` if the arrays do not fit this start."""
         history = History(*(_numbers(arrays.get(name), 1).tolist() for name in vars(History())))
         rounds = len(history.bound)
         progress = arrays.get("progress", np.empty(0))
@@ -183,7 +183,7 @@ def _numbers(array: Any, ndim: int) -> NDArray[np.float64]:
 class Points:
     """Points with their labels, cut into blocks once.
 
-    Experts may remember what they have said of a block that they are asked about again.
+    Experts may remember their results for a block and use them again.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def maximise(
     Parameters
     ----------
     gate, experts : Gate, Experts
-        Not changed: an update puts new parts in the place of the old ones, in a copy.
+        Not changed: an update replaces parts of a copy.
     X, Y : csr_arrays of shape (n, D) and (n, L)
     responsibilities : array of shape (n, K)
         Rows that add up to one.
@@ -254,15 +254,15 @@ def maximise(
     tol : float
         It ends when a round lowers the bound by less than this share of it.
     held_out : pair of csr_arrays, optional
-        Points and labels: it ends too when their likelihood has not risen for `patience` rounds,
-        and the best round is returned. Without them it is the last but for one that raised the
-        bound, which inexact M steps may do.
+        Points and labels: it also ends when their likelihood has not risen for `patience` rounds,
+        and the best round is returned. Without them, the last round is returned, or the one before
+        if the last raised the bound, which inexact M steps may do.
     patience : int
         See `held_out`.
     n_jobs : int, optional
         Threads.
     run : Run, optional
-        Told after every round, when its checkpoint, if there is one, has the state of the round.
+        Told after every round; its checkpoint, if any, then has the state of the round.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def _do_round(
     state: State, points: Points, unseen: Points | None, *,
     tol: float, patience: int, n_jobs: int | None, run: Run,
 ) -> None:  # fmt: skip
-    """An M step, an E step, and what they come to."""
+    """An M step, an E step, and their result."""
     gate, experts, history = state.gate, state.experts, state.history
     gate.update(points.X, state.responsibilities)
     experts.update(points.X, points.Y, state.responsibilities, run)

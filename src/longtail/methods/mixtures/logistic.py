@@ -63,9 +63,9 @@ class LogisticGate:
         self.n_jobs = n_jobs
 
     def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
-        """An M step: minimise (9) from where it is. O(nnz(X)·K) a product with the Hessian."""
+        """An M step: minimise (9) from its weights. O(nnz(X)·K) per product with the Hessian."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the next round goes on
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the next round continues
             fit = fit_softmax(
                 X, responsibilities, strength=1.0 / self.C, tol=self.tol, max_iter=self.max_iter,
                 warm_start=getattr(self, "weights", None), dtype=np.float64, n_jobs=self.n_jobs,
@@ -86,7 +86,7 @@ class LogisticGate:
         self.n_components = len(components)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What was learned, exactly."""
+        """The learned arrays, exactly."""
         return {"weights": self.weights}
 
     @classmethod
@@ -120,7 +120,7 @@ class LogisticExperts:
     Attributes
     ----------
     weights : csc_array of shape (D + 1, P)
-        One column a problem that was solved, the bias last.
+        One column per solved problem, the bias last.
     column, sign : arrays of shape (K, L)
         The log-odds of a label in a component are those of this column, times this sign.
 
@@ -157,9 +157,9 @@ class LogisticExperts:
     def update(
         self, X: sp.csr_array, Y: sp.csr_array, responsibilities: NDArray[np.float64], run: Run
     ) -> None:
-        """An M step: minimise (10) for each component and label from where they are.
+        """An M step: minimise (10) for each component and label from the current weights.
 
-        O(nnz of a component's points) a pass and problem.
+        O(nnz of a component's points) per pass and problem.
         """
         columns, places, signs, first = [], [], [], 0
         for k in range(self.n_components):
@@ -178,7 +178,7 @@ class LogisticExperts:
         """Weights of one component's problems, and which of them each label has, with its sign."""
         rows = np.flatnonzero(shares > self.negligible)
         sign = np.ones(self.n_labels, dtype=np.int8)
-        if not len(rows):  # it has died; what it says no longer matters
+        if not len(rows):  # the component has no points; its predictions no longer matter
             nothing = sp.csc_array((X.shape[1] + 1, 1))
             return nothing, np.zeros(self.n_labels, dtype=np.int64), sign
         mine = sp.csc_array(Y[rows])
@@ -194,7 +194,7 @@ class LogisticExperts:
             targets = sp.hstack([targets, always], format="csc")
             starts = np.append(learned, constant[0])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the next round goes on
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the next round continues
             fit = fit_linear(
                 X[rows], targets, loss="logistic", strength=1.0 / self.C,
                 sample_weight=shares[rows], warm_start=self._start(k, starts, sign),
@@ -244,7 +244,7 @@ class LogisticExperts:
         self.n_components = len(components)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What was learned, exactly."""
+        """The learned arrays, exactly."""
         return {
             "weights": sp.csr_array(self.weights.T),
             "column": self.column,

@@ -1,4 +1,4 @@
-"""What a mixture says of one label and of two: probabilities and correlations."""
+"""Probabilities and correlations of labels in a mixture."""
 
 from __future__ import annotations
 

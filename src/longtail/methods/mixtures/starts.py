@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from longtail.labels import distinct_sets
 from longtail.methods.mixtures.bernoulli import fit_bernoulli_mixture
 
-SOFTENING = 0.3  # power of the shares where every set has a component of its own
+SOFTENING = 0.3  # power of the shares if every set has its own component
 CERTAIN = 0.9  # share of a point's own cluster
 LABEL_WEIGHTS = (1.0, 3.0, 0.3)  # of labels against features in clusters of both, in turn
 ROUNDS = 50  # of k-means
@@ -27,10 +27,10 @@ def first_shares(
 ) -> NDArray[np.float64]:
     """Responsibilities (n, K) to start from.
 
-    The first start is the paper's: a Bernoulli mixture of the labels alone. Where that has at least
-    as many components as there are distinct sets, every set has components of its own, whose
-    certain shares would make the gate a power-set classifier and the experts constants, where
-    training would stay. So they are softened there: their power 0.3, scaled to add up to one.
+    The first start is the paper's: a Bernoulli mixture of the labels alone. If that has at least as
+    many components as there are distinct sets, every set has its own components. Their certain
+    shares would make the gate a power-set classifier and the experts constants, and training would
+    stay there. So they are softened: the shares to the power 0.3, scaled to add up to one.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def first_shares(
 
     Notes
     -----
-    O(K·nnz) a round.
+    O(K·nnz) per round.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def first_shares(
 
 
 def _spread(matrix: sp.csr_array) -> float:
-    """Standard deviation of the entries, those that are not stored included; 1 if it is zero."""
+    """Standard deviation of all entries, including zeros that are not stored; 1 if it is zero."""
     size = float(np.prod(matrix.shape))
     mean = float(matrix.sum()) / size
     square = float(matrix.multiply(matrix).sum()) / size

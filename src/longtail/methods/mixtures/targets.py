@@ -3,7 +3,7 @@
 The most probable set is the best for subset accuracy, but not for other measures. A mixture of
 independent labels says exactly what is best for the Hamming loss (labels more probable than not)
 and for F1 (general F-measure maximisation, Dembczyński, Waegeman, Cheng & Hüllermeier, NIPS 2011);
-for the Jaccard index it gives the exact expectation of any set, among which a search is made.
+for the Jaccard index it gives the exact expectation of any set, and a search looks for a good one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from longtail.runtime.executor import run_threads
 from longtail.runtime.seeds import point_seeds
 
 _LOOK = 2000
-"""Sets looked at for the most probable one, where it is only a place to start from."""
+"""Limit on visited sets for the most probable one, if it is only a starting point."""
 
 
 def optimal_sets(
@@ -68,7 +68,7 @@ def optimal_sets(
     n_samples : int, default 1000
         Sets drawn for each point, for decoding "sample".
     random_state : int, default 0
-        Seed, likewise.
+        Seed of these draws.
     seeds : uint64 array of shape (n,), optional
         A seed for each point instead, such as `runtime.seeds.row_seeds` makes of X; by default
         they come from `random_state` and the numbers of the points.
@@ -84,12 +84,12 @@ def optimal_sets(
     With decoding "joint", the sets for subset accuracy, Hamming loss and F1 are the best of all
     2^L. For the Jaccard index no efficient exact method is known: the search starts from the best
     prefix of the labels by falling probability, from the set that is best for F1 and from the most
-    probable set, and adds or takes away labels as long as the exact expectation rises.
+    probable set, and adds or removes labels as long as the exact expectation rises.
 
     With S the sizes of sets that occur, a point costs O(K·L) for the Hamming loss and thresholds,
-    O(K·L·S) for F1, and O(K·L·S) a step of the search for Jaccard; from samples O(n_samples·L) and
-    O(n_samples·L) a step. The cost of F1 is linear in L for sets of bounded size, so "sample" pays
-    only where sets are large.
+    O(K·L·S) for F1, and O(K·L·S) per step of the search for Jaccard; from samples O(n_samples·L)
+    and O(n_samples·L) per step. The cost of F1 is linear in L for sets of bounded size, so "sample"
+    pays only where sets are large.
 
     Examples
     --------

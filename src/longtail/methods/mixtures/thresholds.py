@@ -41,7 +41,7 @@ def best_threshold(
     Parameters
     ----------
     probabilities : array or sparse matrix of shape (n, L)
-        Of each label at each point; what is not stored is never predicted.
+        Of each label at each point; labels without a stored value are never predicted.
     Y : array or sparse matrix of shape (n, L)
         The true labels, 0 or 1.
     target : {"f1", "jaccard", "hamming", "subset"}

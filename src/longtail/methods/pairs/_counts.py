@@ -1,6 +1,6 @@
-"""Counts of words out of X: whole numbers as they are, weights of terms in small units.
+"""Counts of words from X: whole numbers as they are, weights of terms in small units.
 
-Units make counts of weights, so that a document can be taken out of its class without a rest.
+Units turn weights into whole counts, so that a document can be removed from its class exactly.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from longtail.errors import InputError
 
-FINENESS = 10  # powers of two by which a unit is smaller than the mean weight
-LARGEST = 2.0**40  # counts from here on would not add up exactly
+FINENESS = 10  # a unit is at most 2**-FINENESS of the mean weight
+LARGEST = 2.0**40  # larger counts would not add up exactly
 
 
 def unit_of(X: sp.csr_array, *, term_weights: bool) -> float:
@@ -32,7 +32,7 @@ def unit_of(X: sp.csr_array, *, term_weights: bool) -> float:
 
 
 def as_counts(X: sp.csr_array, unit: float, *, term_weights: bool) -> sp.csr_array:
-    """X in units, as float64 without stored zeros; what cannot be counts is refused. O(nnz).
+    """X in units, as float64 without stored zeros; an error for values that are no counts. O(nnz).
 
     Examples
     --------

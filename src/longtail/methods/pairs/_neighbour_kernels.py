@@ -1,8 +1,8 @@
 """Kernels of the neighbours: the two documents of each class that are nearest to a document.
 
-Documents stand in an inverted index as tf-idf vectors of unit length, so cosines to all of them
-add up word by word. A *place* is the number of a document after those of a class were put side by
-side, so that the best two of a class are found in one walk through neighbouring memory.
+Documents are in an inverted index as tf-idf vectors of unit length, so cosines to all of them add
+up word by word. A *place* is the number of a document after sorting by class, so that the best two
+of a class are found in one walk through neighbouring memory.
 
 Between rows `cosines`, `first` and `second` are zero. Weights are never negative, so a cosine of
 zero means that no word is shared.
@@ -91,7 +91,7 @@ def add_neighbours(
     """The two largest cosines within each of the classes listed, in `first` and `second`.
 
     `listed` has at least the classes that share a word; `left_out` is the place of a document that
-    is nobody's neighbour, -1 for none. O(postings + documents of the classes listed) for a
+    must not be a neighbour, -1 for none. O(postings + documents of the classes listed) for a
     document with many postings, else O(postings).
     """
     postings = 0

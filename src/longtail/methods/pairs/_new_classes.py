@@ -1,4 +1,4 @@
-"""Classes that come and go without training: the weights do not depend on which there are."""
+"""Classes added and dropped without training: the weights do not depend on the classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
 
 
 class OpenClasses(Classifier):
-    """What a classifier gains that knows its classes by their profiles alone.
+    """Mixin of classifiers that know their classes by their profiles alone.
 
     It has `profiles_` and the methods `_profiles` and `_counts`.
     """
@@ -44,14 +44,14 @@ class OpenClasses(Classifier):
         raise NotImplementedError
 
     def add_classes(self, X: Any, y: Any, *, label_names: Any = None) -> Self:
-        """Know more classes, without training: the weights do not depend on which there are.
+        """Add classes without training: the weights do not depend on the classes.
 
         Parameters
         ----------
         X : sparse matrix or array of shape (n, D)
             Documents of the new classes, with the same columns as in `fit`.
         y : 1-d array, sequence of label collections, or 0/1 matrix of shape (n, M)
-            Their classes, new ones only. Documents without any are passed over.
+            Their classes, new ones only. Documents without any are ignored.
         label_names : sequence, optional
             Names of the columns of a matrix.
 
@@ -61,7 +61,7 @@ class OpenClasses(Classifier):
 
         Notes
         -----
-        O(documents, old and new), for the index. Scores of the old classes stay as they are, for
+        O(documents, old and new), for the index. Scores of the old classes stay the same for
         documents of old words. `n_points_` grows by the new documents.
 
         Examples
@@ -114,13 +114,13 @@ class OpenClasses(Classifier):
     ) -> Self:
         """`add_classes` under the name that other methods, `Tagger` and `longtail extend` use.
 
-        Since nothing is trained, `checkpoint` and `progress` have nothing to do, and rows without a
-        new label, which other methods learn from, are passed over.
+        Since nothing is trained, `checkpoint` and `progress` have no effect. Rows without a new
+        label, which other methods learn from, are ignored.
         """
         return self.add_classes(X, y_new, label_names=label_names)
 
     def drop_labels(self, names: Any) -> Self:
-        """Forget classes; the others, and the statistics of the collection, stay as they are.
+        """Forget classes; the others and the statistics of the collection stay the same.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class OpenClasses(Classifier):
 def encode_new_classes(
     y: Any, label_names: Any, *, known: NDArray[Any], kind: str
 ) -> tuple[sp.csr_array, NDArray[Any]]:
-    """The matrix of the new classes and their names; refused if the model knows one of them.
+    """The matrix of the new classes and their names; an error if the model knows one of them.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ of a document's words gives every class its sum. The neighbours would need a wal
 documents with any of the words, but most of these share only words that nearly all documents have.
 So the cosines are first added up over the other words alone. What the *frequent* words can add is
 at most the product of their shares in the two vectors (Cauchy and Schwarz), which bounds the score
-of each class from both sides; only classes that may be among the best k are looked at in full.
+of each class from both sides; only classes that may be among the best k are scored in full.
 
 Rounding never breaks a bound: square root, product and sum are monotone in floating point as they
 are in the reals, and the bound of the cosine has `MARGIN` to spare.
@@ -82,7 +82,7 @@ def _add_words(words, indptr, classes, scores, total, met, listed):
 
 @kernel
 def _offer(labels, values, size, label, value):
-    """Let a class into a best-first list, if it is among the best; of equals the smaller first."""
+    """Insert a class into a best-first list if it is good enough; of equals the smaller first."""
     k = labels.shape[0]
     if size == k:
         worst = values[k - 1]
@@ -122,7 +122,7 @@ def _exact_score(
 ):  # fmt: skip
     """Score of a class, with the cosines of those of its documents that may be the nearest two.
 
-    O(documents of the class + words of those that may be).
+    O(documents of the class + words of the possible nearest ones).
     """
     best, next_best = 0.0, 0.0
     for r in range(s_indptr[c], s_indptr[c + 1]):
@@ -153,7 +153,7 @@ def _best_by_bounds(
     f_indptr, f_words, f_weights, frequent, shares,
     total, listed, cosines, near, first, second, query, upper, labels, values,
 ):  # fmt: skip
-    """The best of the classes listed; only those that may be are reckoned in full.
+    """The best of the classes listed; only possible ones are computed in full.
 
     `share` is the length of the frequent part of the document's unit vector, `floor` a score below
     which no class is among the best. Returns how many were found.
@@ -207,7 +207,7 @@ def _best_of_all(
     d_indptr, d_places, d_weights, s_indptr, s_places, m_indptr, m_classes,
     total, listed, cosines, near, first, second, labels, values,
 ):  # fmt: skip
-    """The best of the classes listed, all reckoned in full. Returns how many were found."""
+    """The best of the classes listed, all computed in full. Returns how many were found."""
     if near_weight != 0 or next_weight != 0:
         add_neighbours(
             words, weights, d_indptr, d_places, d_weights, s_indptr, s_places, m_indptr,
@@ -236,7 +236,7 @@ def best_rows(
 
     `known` are the classes that have documents, of which there are at least as many as columns in
     `labels`. O(postings of the words in classes, and of those that are not frequent in documents)
-    a document, plus what the classes cost that may be among the best.
+    per document, plus the cost of the classes that may be among the best.
     """
     k = labels.shape[1]
     for i in range(start, stop):

@@ -1,7 +1,7 @@
-"""Kernels of the ten features: one walk through the inverted index for a document.
+"""Kernels of the ten features: one walk through the inverted index per document.
 
-Between rows `total` and `met` are zero. A row changes them only where its words lead, and puts
-back what it changed.
+Between rows `total` and `met` are zero. A row changes only the entries of its words and restores
+them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from longtail._numba import kernel, unsigned
 from longtail.methods.pairs._neighbour_kernels import add_neighbours, distance, unit_weights
 
 OF_CLASS = (0, 3, 4, 5, 6)  # columns of the features that `word_in_class` gives
-SCAN = 16  # of L / SCAN classes on, looking at all in order is cheaper than sorting
+SCAN = 16  # with at least L / SCAN classes met, a scan of all is cheaper than sorting
 
 
 @kernel
 def word_in_class(count, unit, length, idf, rarity):
     """Features 1, 4, 5, 6 and 7 of a single word: what depends on the class.
 
-    `unit` is what a count of one stands for; only feature 1 is no matter of shares.
+    `unit` is the value of a count of one; all features but feature 1 depend on shares only.
     """
     share = count / length
     return (
@@ -48,7 +48,7 @@ def fill_table(indptr, classes, counts, unit, lengths, idf, rarity, table):
 
 @kernel
 def _add(total, c, log_rarity, idf, one, four, five, six, seven):
-    """One word more that document and class share."""
+    """Add one word that document and class share."""
     total[c, 0] += one
     total[c, 1] += log_rarity
     total[c, 2] += idf
@@ -132,7 +132,7 @@ def pair_rows(
     """The ten features of every document with every class that it shares a word with.
 
     `left_out` holds the place of each document where it is to be left out, and nothing else.
-    O(postings of its words in classes and in documents) a document.
+    O(postings of its words in classes and in documents) per document.
     """
     end = 0
     for i in range(x_indptr.shape[0] - 1):

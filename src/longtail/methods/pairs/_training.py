@@ -1,8 +1,8 @@
-"""Training on pairs: C by cross-validation, the weights, and how far labels may trail.
+"""Training on pairs: C by cross-validation, the weights, and the margin of predicted labels.
 
 All values of C and folds share the passes over the transformed set. Folds are of documents; class
 profiles are those of all documents throughout, and held-out documents are judged by leave-one-out,
-which takes them out of their own classes, so the features are made once for all folds.
+which removes them from their own classes, so the features are made once for all folds.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ ROUNDS = 2  # of new rivals, for adversarial pairs
 ROUGH, FINE = 1e-4, 1e-7  # relative gradients at which a trial and the final problem are solved
 JUDGED = 10_000  # documents on which values of C are compared, or a few more
 SAMPLE = 2000  # documents on which the margin is chosen
-FEW = 200  # documents that tell what scores are like
+FEW = 200  # documents used if there is no margin to choose
 CANDIDATES = 200  # margins that are tried
-NEAREST = 1000  # labels of a document that are told apart by how far they trail
+NEAREST = 1000  # best labels of a document considered for the margin
 
 _Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out of training.
+    """The result of training.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Trained:
     objective, violation, gap : float
         See `StreamedFit`.
     passes : int
-        Times that the pairs were gone through, for everything.
+        Passes over the pairs, for everything.
     """
 
     weights: NDArray[np.float64]
@@ -72,11 +72,11 @@ class Learner:
     C : float or None
         None: the best of `TRIED_CS`.
     folds : int
-        For that.
+        Folds for that choice.
     seed : int
     n_jobs : int or None
     identity : str
-        What names the work in checkpoints.
+        The name of the work in checkpoints.
     """
 
     C: float | None
@@ -179,7 +179,7 @@ def scale_of_scores(
     several : bool
         Whether documents have several labels; if not, the margin is 0.
     seed : int
-        Of the documents that are looked at: 2,000 at most, or 200 if there is no margin to choose.
+        Of the documents that are used: 2,000 at most, or 200 if there is no margin to choose.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def scale_of_scores(
 
     Notes
     -----
-    O(classes met) a document that is looked at.
+    O(classes met) per document used.
     """
     documents = np.flatnonzero(pairs.true_classes)
     enough = SAMPLE if several else FEW
@@ -222,7 +222,7 @@ def scale_of_scores(
 
 
 def _smallest(gaps: _Array) -> _Array:
-    """The smallest ones in ascending order; a margin that takes in more predicts far too much."""
+    """The smallest ones in ascending order; a margin with more predicts far too much."""
     if len(gaps) > NEAREST:
         gaps = np.partition(gaps, NEAREST)[:NEAREST]
     return np.sort(gaps)

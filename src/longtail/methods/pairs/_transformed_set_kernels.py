@@ -1,4 +1,4 @@
-"""Kernels of the transformed set: difference vectors of pairs, and how held-out documents fare.
+"""Kernels of the transformed set: difference vectors of pairs, and hits on held-out documents.
 
 Documents come with the classes that are listed for them (`indptr`, `classes` ascending, `values`)
 and with their own classes (`own_indptr`, `own`, ascending); all other classes have `absent`.
@@ -34,7 +34,7 @@ def widen(values, low, high):
 
 @kernel
 def find_own(classes, own, places, is_own):
-    """Where the own classes stand among those listed, -1 for nowhere; how many do. O(both)."""
+    """Positions of the own classes among those listed, -1 for none; their number. O(both)."""
     found = 0
     at = 0
     for r in range(own.shape[0]):
@@ -135,7 +135,7 @@ def count_hits(
     """In hits (F, C), count the held-out documents of which a true class scores highest.
 
     weights (F, 10, C): those of fold f judge the documents of fold f; documents of no fold are
-    passed over. A tie with another class is no hit. O(listed classes·10·C).
+    ignored. A tie with another class is no hit. O(listed classes·10·C).
     """
     n_trials = hits.shape[1]
     score = np.empty(n_trials)

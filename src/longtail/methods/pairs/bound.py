@@ -1,4 +1,4 @@
-"""Theorem 1 of the paper: what the pairwise error on new documents cannot exceed, most likely.
+"""Theorem 1 of the paper: a probable upper bound of the pairwise error on new documents.
 
     L(h) <= ε + 2B·G / (m·√(K - 1)) + 3·√(ln(2/δ) / 2m)                                        (7)
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeneralizationBound:
-    """The right-hand side of (7), and what it is made of.
+    """The right-hand side of (7), and its parts.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GeneralizationBound:
         return self.empirical + self.capacity + self.confidence
 
     def table(self) -> pl.DataFrame:
-        """One row a part."""
+        """One row per part."""
         names = ("empirical", "capacity", "confidence", "total")
         return pl.DataFrame(
             {"part": list(names), "value": [float(getattr(self, name)) for name in names]}
@@ -102,16 +102,16 @@ def generalization_bound(
     -------
     GeneralizationBound
         Of all pairs of T(S), also if the model was trained on a sample of them, and also those of
-        classes with one document, of which leave-one-out knows nothing.
+        classes with one document, which leave-one-out leaves out.
 
     Notes
     -----
     The theorem is about a class of functions that is fixed before the documents are seen, whereas
     B is the length of the weights that were learned, and the class profiles come from the same
     documents; leave-one-out keeps a document out of its own features, not out of those of others.
-    So take the number as what the theorem says for such a B and such features.
+    So the number is what the theorem says for such a B and such features.
 
-    One pass over the pairs: O(classes that share a word) a document.
+    One pass over the pairs: O(classes that share a word) per document.
 
     Examples
     --------

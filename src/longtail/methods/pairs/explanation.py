@@ -40,9 +40,9 @@ def explain_class(
 
     The parts are the words that document and class share, with what each adds to the score through
     the first eight similarities; the bias is the rest: the distances to the nearest documents, and
-    where the scales of the features begin. The table "words" has what each word adds to either
-    score, "similarities" the ten similarities of both: as they are, and scaled to the range seen
-    in training. The column "difference" adds up to the lead over the runner-up.
+    where the scales of the features begin. The table "words" shows what each word adds to either
+    score; "similarities" shows the ten similarities of both, raw and scaled to the range seen in
+    training. The column "difference" adds up to the lead over the runner-up.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def explain_class(
     weights, lowest, width : arrays of shape (10,)
         Weights of the normalised similarities, and what normalises them.
     unit : float
-        What a count of one stands for.
+        The value of a count of one.
     """
     found = similarities(profiles, counts)
     per_unit = weights / width
@@ -109,7 +109,7 @@ def explain_class(
 def _runner_up(
     found: Similarities, profiles: ClassProfiles, column: int, per_unit: NDArray[np.float64]
 ) -> int | None:
-    """The class that scores highest beside one; the first of those that share no word, if these."""
+    """The best other class; if it shares no word, the first of those that share none."""
     others = found.classes != column
     scores = found.values[others] @ per_unit
     best = int(found.classes[others][scores.argmax()]) if len(scores) else None
@@ -125,7 +125,7 @@ def _name(classes: NDArray[Any], column: int) -> Any:
 
 
 def word_parts(profiles: ClassProfiles, words: NDArray[Any], column: int) -> NDArray[np.float64]:
-    """What each word adds to features 1 to 8 of a class, (words, 8); zeros where it has it not.
+    """What each word adds to features 1 to 8 of a class, (words, 8); zeros for words it lacks.
 
     Summed over the words of a document these are the first eight features of Table 1.
 

@@ -38,9 +38,9 @@ from longtail.runtime.run import Run
 Pairs = Literal["auto", "all", "uniform", "adversarial"]
 MOST_PAIRS = 2**20  # pairs with a shared word up to which "auto" takes all
 PROFILE_COPIES = 4  # of the documents and of the index of classes, in training
-BLOCK_SPACE = 2**25  # bytes of a block of pairs in the making
-PROBED = 1e-9  # seconds of an entry of the index that a document meets
-BLOCK_ROWS = 8  # documents whose similarities `predict` has at a time
+BLOCK_SPACE = 2**25  # bytes of a block of pairs during construction
+PROBED = 1e-9  # seconds per entry of the index that a document meets
+BLOCK_ROWS = 8  # documents per block of `predict`
 DEFAULT_WEIGHTS = np.array([1.0] * 8 + [-1.0] * 2)  # where there is no pair to learn from
 
 
@@ -68,7 +68,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     pairs_ : str
         "all", "uniform", "adversarial", or "none" if there was no pair to learn from.
     n_pairs_ : int
-        Pairs of T(S), those that are merged into one or stand for others included.
+        Pairs of T(S), including those that are merged into one or represent others.
     n_left_out_ : int
         Pairs of a training document and a class of it that were left out of training, since the
         class has no other document.
@@ -83,7 +83,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         Value of the objective, norm of its gradient relative to that at zero, and proven relative
         distance to the optimum.
     n_iter_ : int
-        Passes over the pairs, those for the choice of C included.
+        Passes over the pairs, including those for the choice of C.
     unit_ : float
         Value in X that counts as one word.
     profiles_ : dict
@@ -92,10 +92,10 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     Notes
     -----
     Training: a pass over the pairs takes O(entries of the words in the index of classes and in that
-    of documents) a document; some 15 to 30 passes, whatever the number of classes. Memory: the
+    of documents) per document; about 15 to 30 passes, whatever the number of classes. Memory: the
     profiles, which are as large as the training documents, and some blocks of pairs; never n×L.
-    Prediction: as a pass. Every class without a shared word has the same, known score, so the
-    result is exact.
+    Prediction: the cost of a pass. Every class without a shared word has the same, known score, so
+    the result is exact.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         self.n_iter_, self.pairs_ = found.passes, kind
 
     def _do_without_pairs(self, n_classes: int) -> None:
-        """The fixed weights of a training set that has no pair to learn from."""
+        """The fixed weights for a training set without any pair to learn from."""
         if n_classes > 1:
             warnings.warn(
                 "There is no pair to learn from, since no class with a document that another class "
@@ -251,7 +251,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         self.n_iter_, self.pairs_ = 1, "none"
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a C that was tried, the chosen one marked: held-out accuracy, also by folds.
+        """One row per C that was tried, the chosen one marked: held-out accuracy, also by folds.
 
         Empty if C was given.
         """
@@ -281,7 +281,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
 
     @property
     def _offset(self) -> float:
-        """What the least values of the similarities take from every score."""
+        """What the least values of the similarities subtract from every score."""
         return -float(self.weights_ @ (self.lowest_ / self.range_))
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
@@ -367,7 +367,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             raise wrong
 
     def __sklearn_tags__(self) -> Tags:
-        """scikit-learn's description: counts only, and nothing to be had from dense points."""
+        """scikit-learn's tags: counts only, no dense points."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True

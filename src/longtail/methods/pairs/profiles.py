@@ -1,7 +1,7 @@
 """Classes as mega-documents: what the training documents of each class say together.
 
-A class is the concatenation of its documents. What is kept of it is an inverted index, from each
-word to the classes that use it, so that a document meets only classes it shares a word with.
+A class is the concatenation of its documents. An inverted index leads from each word to the classes
+that use it, so that a document meets only classes it shares a word with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError
 from longtail.methods._soundness import is_array
 
-LARGEST_COUNT = 2.0**53  # from here on, whole numbers are not exact in float64
+LARGEST_COUNT = 2.0**53  # larger whole numbers are not exact in float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class ClassProfiles:
     members : csr_array of shape (n, L)
         Ones: the classes of each document, any number.
     unit : float
-        What a count of one stands for: 1 for words, less for weights of terms in small units.
+        The value of a count of one: 1 for words, less for weights of terms in small units.
 
     Notes
     -----
@@ -87,11 +87,11 @@ class ClassProfiles:
             Ones: the classes of each document. A class may be without documents, and a document
             without classes; it then counts in the statistics of the collection only.
         unit : float
-            What a count of one stands for.
+            The value of a count of one.
 
         Notes
         -----
-        Cost: O(nnz(X)·labels a document + D + L).
+        Cost: O(nnz(X)·labels per document + D + L).
         """
         documents, members = checked_counts(X), checked_members(Y)
         _check_rows(documents, members)
@@ -103,7 +103,7 @@ class ClassProfiles:
         )
 
     def with_classes(self, X: Any, Y_new: Any) -> Self:
-        """These profiles and those of further classes, without looking at the old documents again.
+        """These profiles and those of more classes, without reading the old documents again.
 
         The statistics of the collection stay as they are, so that nothing changes between the old
         classes and a document of old words: the number of documents, the length of the
@@ -141,10 +141,10 @@ class ClassProfiles:
 
     @property
     def inverse_frequencies(self) -> NDArray[np.float64]:
-        """I_t = ln(m / df_t) of each word, shape (D,); zero for words that nobody has.
+        """I_t = ln(m / df_t) of each word, shape (D,); zero for words that no document has.
 
-        Never negative: a word that came with added classes may stand in more of their documents
-        than the collection has, and then says as little as a word that every document has.
+        Never negative: a word of added classes may occur in more of their documents than the
+        collection has; it then counts as little as a word that every document has.
         """
         share = self.n_documents / np.maximum(self.frequencies, 1)
         return np.where(self.frequencies > 0, np.log(np.maximum(share, 1.0)), 0.0)
@@ -155,7 +155,7 @@ class ClassProfiles:
         return self.collection_length / np.maximum(self.totals, 1.0)
 
     def to_arrays(self) -> dict[str, Any]:
-        """What a model folder keeps; index and lengths are reckoned again from the documents."""
+        """The arrays of a model folder; index and lengths are recomputed from the documents."""
         return {
             "totals": self.totals,
             "frequencies": self.frequencies,
@@ -167,15 +167,15 @@ class ClassProfiles:
 
     @classmethod
     def from_arrays(cls, arrays: Any, *, n_classes: int | None = None, unit: float = 1.0) -> Self:
-        """The inverse of `to_arrays`; anything that is no such profiles is refused.
+        """The inverse of `to_arrays`; an error for arrays that are no valid profiles.
 
         Parameters
         ----------
         arrays : dict
         n_classes : int, optional
-            What L must be; looked at before anything of that size is made.
+            What L must be; checked before any array of that size is made.
         unit : float
-            What a count of one stands for.
+            The value of a count of one.
 
         Notes
         -----
@@ -263,7 +263,7 @@ class ClassProfiles:
 
 
 def checked_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
-    """Counts of words as float64 CSR without stored zeros; anything but counts is refused. O(nnz).
+    """Counts of words as float64 CSR without stored zeros; an error for other values. O(nnz).
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def checked_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
 
 
 def checked_members(Y: Any) -> sp.csr_array:
-    """Ones in CSR without stored zeros; anything else is refused. O(nnz).
+    """Ones in CSR without stored zeros; an error for other values. O(nnz).
 
     Examples
     --------
@@ -321,7 +321,7 @@ def _without_zeros(matrix: sp.csr_array) -> sp.csr_array:
 
 
 def _statistics(documents: sp.csr_array) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Counts of all words, and in how many documents they stand."""
+    """Counts of all words, and in how many documents they occur."""
     frequencies = np.bincount(documents.indices, minlength=documents.shape[1]).astype(np.int64)
     return np.asarray(documents.sum(axis=0), dtype=np.float64).ravel(), frequencies
 

@@ -3,7 +3,7 @@
 Features 1 to 8 are sums over the words that document and class share; 9 and 10 are the distances
 to the two nearest documents of the class. A class that shares no word with the document has zeros
 and the largest distance, whichever class it is, so only the classes met on a walk through the
-inverted index need be looked at.
+inverted index need work.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ ABSENT = np.array([0.0] * 8 + [LARGEST] * 2)
 """Features of a class that shares no word with the document."""
 ABSENT.flags.writeable = False
 
-BLOCK = 128  # documents that a thread takes at a time, whatever the number of threads
-FREQUENT = 100  # a word that more than one in so many documents has is frequent
-TABLE_BYTES = 10**9  # bound on what is kept for postings; larger indexes are reckoned each time
+BLOCK = 128  # documents per piece of work, whatever the number of threads
+FREQUENT = 100  # a word is frequent if more than one in so many documents has it
+TABLE_BYTES = 10**9  # bound on the tables kept for postings; larger ones are recomputed each time
 _Arrays = tuple[NDArray[Any], ...]
 
 
@@ -84,11 +84,11 @@ def similarities(
     ----------
     profiles : ClassProfiles
     X : sparse matrix of shape (n, D)
-        Counts of words. Words that the collection does not have are passed over.
+        Counts of words. Words that the collection does not have are ignored.
     own : csr_array of shape (n, L), optional
         Leave-one-out: the documents are those of number `first`, `first` + 1, ... of the profiles,
-        and these are their classes. Each is taken out of the profiles of its own classes and is
-        nobody's neighbour; the statistics of the collection stay. Its own classes are always
+        and these are their classes. Each is removed from the profiles of its own classes and is no
+        neighbour of any document; the statistics of the collection stay. Its own classes are always
         listed, with `absent` if nothing is shared without it.
     first : int
         Number of the first document, with `own`.
@@ -99,13 +99,13 @@ def similarities(
 
     Notes
     -----
-    Cost a document: O(postings of its words, in classes and in documents). The first call with
-    some profiles makes tables of 40 bytes for each entry of their index, unless that is more than
-    1 GiB (then logarithms are taken anew for each document), and 24 for each entry of their
-    documents; they are kept as long as the profiles. A thread needs 85 bytes a class and 12 a
-    document. The result takes 88 bytes for each class of each document, so X should come in
-    blocks; those of some ten documents are the fastest where many classes are met, because they
-    stay in the processor's caches. Threads may call it at the same time.
+    Cost per document: O(postings of its words, in classes and in documents). The first call with
+    some profiles makes tables of 40 bytes for each entry of their index, unless that is more than 1
+    GiB (then logarithms are recomputed for each document), and 24 for each entry of their
+    documents; they are kept as long as the profiles. A thread needs 85 bytes per class and 12 per
+    document. The result takes 88 bytes for each class of each document, so pass X in blocks; blocks
+    of about ten documents are the fastest if many classes are met, because they stay in the
+    processor's caches. Threads may call it at the same time.
 
     Examples
     --------
@@ -148,22 +148,22 @@ def similarities(
 
 
 class ClassScorer:
-    """Weights of the ten features, made ready to rank the classes of documents.
+    """Weights of the ten features, prepared to rank the classes of documents.
 
     Parameters
     ----------
     profiles : ClassProfiles
     weights : float64 array of shape (10,)
-        Of any sign. A normalisation of the features is to be contained in them.
+        Of any sign. They must include the normalisation of the features.
 
     Notes
     -----
     Making one costs a walk through the index; it keeps 8 bytes for each of its entries and shares
-    the tables of `similarities`. Cost a document: O(postings of its words in classes, and in
-    documents for words that are not frequent) and what the few classes cost that may be among the
-    best k: these alone are compared with all their documents. This leaves nothing out: bounds
-    from both sides tell which classes may be. A thread needs 37 bytes a class, 12 a document and
-    8 a word. Threads may share a scorer.
+    the tables of `similarities`. Cost per document: O(postings of its words in classes, and in
+    documents for words that are not frequent), plus the cost of the few classes that may be among
+    the best k: only these are compared with all their documents. The result is exact: upper and
+    lower bounds tell which classes may be among the best. A thread needs 37 bytes per class, 12 per
+    document and 8 per word. Threads may share a scorer.
 
     Examples
     --------
@@ -210,19 +210,19 @@ class ClassScorer:
         Parameters
         ----------
         X : sparse matrix of shape (n, D)
-            Counts of words. Words that the collection does not have are passed over.
+            Counts of words. Words that the collection does not have are ignored.
         k : int
-            Classes a document.
+            Classes per document.
         n_jobs : int, optional
             Threads, as in scikit-learn; the result does not depend on it.
 
         Returns
         -------
         csr_array of shape (n, L)
-            Exactly k stored scores a row, or one for each class with documents if these are fewer;
-            ties go to the smaller column. A class without documents is unknown and never listed.
-            Classes that share no word with the document all have the same score and are listed
-            where that places them.
+            Exactly k stored scores per row, or one for each class with documents if these are
+            fewer; ties go to the smaller column. A class without documents is unknown and never
+            listed. Classes that share no word with the document all have the same score and are
+            ranked by it.
         """
         check_count(k=k)
         counts = checked_counts(X, self._shape[0])
@@ -242,7 +242,7 @@ class ClassScorer:
 
 
 class _Tables:
-    """All that can be reckoned of profiles before a document is seen.
+    """All that can be computed from profiles before a document is seen.
 
     `classes` are the postings of words in classes with what they add to features 1 to 8;
     `neighbours` the postings of words in documents, as tf-idf of unit length, the places of the
@@ -250,7 +250,7 @@ class _Tables:
     Words without weight, which every document has, have no postings in documents.
 
     Memory: 40 bytes for each entry of the index (none beyond `TABLE_BYTES`), 24 for each entry of
-    the documents, 36 a document, 40 a word and 8 a class.
+    the documents, 36 per document, 40 per word and 8 per class.
     """
 
     def __init__(self, profiles: ClassProfiles) -> None:
@@ -287,7 +287,7 @@ class _Tables:
 
 
 class _Pool:
-    """Working arrays for threads; kernels leave them as they found them."""
+    """Working arrays for threads; kernels leave them unchanged."""
 
     def __init__(self, make: Callable[[], _Arrays]) -> None:
         self._make = make
@@ -295,7 +295,7 @@ class _Pool:
 
     @contextmanager
     def __call__(self) -> Iterator[_Arrays]:
-        """Arrays for one thread; whatever fails on the way does not come back."""
+        """Arrays for one thread; they are not reused after an error."""
         try:
             scratch = self._free.pop()
         except IndexError:
@@ -305,7 +305,7 @@ class _Pool:
 
 
 def _tables_of(profiles: ClassProfiles) -> _Tables:
-    """The tables of profiles, made once and kept as long as these. O(nnz + D + L)."""
+    """The tables of profiles, made once and kept as long as the profiles. O(nnz + D + L)."""
     return kept_for(profiles, "tables", (), lambda: _Tables(profiles))
 
 
@@ -321,7 +321,7 @@ def _met_and_near(n_classes: int, n: int) -> _Arrays:
 
 
 def _by_first_class(members: sp.csr_array) -> NDArray[np.int64]:
-    """An order of the documents that puts those of a class side by side."""
+    """An order of the documents in which those of a class are adjacent."""
     first_class = np.full(members.shape[0], members.shape[1], dtype=np.int64)
     with_class = np.flatnonzero(np.diff(members.indptr))
     first_class[with_class] = members.indices[members.indptr[with_class]]
@@ -329,7 +329,7 @@ def _by_first_class(members: sp.csr_array) -> NDArray[np.int64]:
 
 
 def arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The arrays of a CSR matrix, not copied where possible, as kernels are compiled for them."""
+    """The arrays of a CSR matrix in the types of the kernels, not copied if possible."""
     return (
         read_only(matrix.indptr, np.int64),
         read_only(matrix.indices, np.int32),

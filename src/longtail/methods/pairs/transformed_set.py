@@ -34,9 +34,9 @@ from longtail.methods.pairs.similarity import SIMILARITY_NAMES, Similarities, si
 from longtail.runtime.executor import run_threads
 from longtail.solvers.streamed import Block
 
-BLOCK_PAIRS = 2**15  # pairs of documents and classes a block, at most, unless a document has more
-KEPT_BYTES = 2**27  # pairs that are kept from one pass to the next
-ROW_BYTES = 96  # of a pair: ten features, a weight and a fold
+BLOCK_PAIRS = 2**15  # document-class pairs per block, at most, unless a document has more
+KEPT_BYTES = 2**27  # of pairs kept from one pass to the next
+ROW_BYTES = 96  # per pair: ten features, a weight and a fold
 
 Kind = Literal["all", "uniform", "adversarial"]
 _CODES = {"all": ALL, "uniform": UNIFORM, "adversarial": HARDEST}
@@ -55,12 +55,12 @@ def transformed_pairs(Y: Any) -> NDArray[np.int64]:
     Returns
     -------
     int64 array of shape (n, 4)
-        One row a pair: document, true class y, other class k, sign. The difference vector of the
-        pair is Φ(x^y) - Φ(x^k) times the sign. n = m(K - 1) with one class a document.
+        One row per pair: document, true class y, other class k, sign. The difference vector of the
+        pair is Φ(x^y) - Φ(x^k) times the sign. n = m(K - 1) with one class per document.
 
     Notes
     -----
-    O(m·K): for small cases, to look at and to test the streamed form against.
+    O(m·K): for small examples and for tests of the streamed form.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def transformed_pairs(Y: Any) -> NDArray[np.int64]:
 
 
 def proper_cover(n_documents: int, n_classes: int) -> list[NDArray[np.int64]]:
-    """The K - 1 sets that T(S) falls into, each of m independent pairs, one of every document.
+    """The K - 1 sets that T(S) splits into, each of m independent pairs, one per document.
 
     Parameters
     ----------
@@ -135,13 +135,13 @@ class TransformedSet:
     ----------
     profiles : ClassProfiles
     leave_one_out : bool
-        Whether a document is taken out of its own classes: then it neither meets its own words
-        there nor is its own neighbour, and pairs with a true class that has no other document are
-        left out, since nothing is known of it.
+        Whether a document is removed from its own classes: then it neither meets its own words
+        there nor is its own neighbour. Pairs with a true class that has no other document are left
+        out, since nothing is known about the class.
     keep_lone : bool
-        Whether to have these pairs nevertheless, as the definition of T(S) does.
+        Whether to include these pairs nevertheless, as the definition of T(S) does.
     n_jobs : int, optional
-        Threads of what goes through all documents.
+        Threads of passes over all documents.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class TransformedSet:
         )
 
     def own(self, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """Where the true classes of each document begin, which they are, and if they are usable."""
+        """Where the true classes of each document begin, their numbers, and if they are usable."""
         members = self.profiles.members
         ends = members.indptr[first : last + 1].astype(np.int64)
         inside = slice(ends[0], ends[-1])
@@ -235,7 +235,7 @@ class TransformedSet:
         """Least value and range of each feature over all documents and classes. One pass.
 
         A feature that is the same everywhere gets the range 1. A stream that is not scaled yet is
-        scaled by the ranges, and what it keeps is made in the same pass.
+        scaled by the ranges, and fills its kept blocks in the same pass.
         """
         width = len(SIMILARITY_NAMES)
         low, high = np.full(width, np.inf), np.full(width, -np.inf)
@@ -268,7 +268,7 @@ class TransformedSet:
         rivals: Rivals | None = None,
         fold_of: NDArray[np.int64] | None = None,
     ) -> PairStream:
-        """What `solvers.streamed.fit_streamed` asks for blocks of difference vectors.
+        """A source of blocks of difference vectors for `solvers.streamed.fit_streamed`.
 
         Parameters
         ----------
@@ -294,9 +294,9 @@ class TransformedSet:
         weights : array of shape (C, F, 10)
             Those of [c, f] judge the documents of fold f; of features that are not normalised.
         fold_of : int64 array of shape (m,)
-            The fold of each document; negative for documents that are not asked about.
+            The fold of each document; negative for documents that are ignored.
         blocks : sequence of int, optional
-            The blocks of documents to look at; all by default.
+            The blocks of documents to use; all by default.
         """
         by_fold = np.ascontiguousarray(weights.transpose(1, 2, 0))
         total = np.zeros((weights.shape[1], weights.shape[0]), dtype=np.int64)
@@ -320,10 +320,10 @@ class TransformedSet:
 
 
 class PairStream:
-    """Difference vectors Φ(x^y) - Φ(x^k), a block of documents at a time, as often as asked for.
+    """Difference vectors Φ(x^y) - Φ(x^k), a block of documents at a time, for any number of passes.
 
-    Some blocks are kept, as long as all that is kept takes no more than 128 MB; the others are made
-    anew every time. Whether a block was kept does not change it.
+    Blocks are kept up to 128 MB in total; the others are recomputed every time. The values are the
+    same either way.
     """
 
     def __init__(
@@ -367,7 +367,7 @@ class PairStream:
         return block
 
     def scale(self, width: NDArray[np.float64]) -> None:
-        """Divide by ranges what was made without any, and what will be made."""
+        """Divide the kept blocks, and all later ones, by ranges."""
         self._per_unit = 1.0 / width
         for block in self._kept.values():
             np.multiply(block.rows, self._per_unit, out=block.rows)

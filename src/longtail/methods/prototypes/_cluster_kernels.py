@@ -19,8 +19,8 @@ def nearest_means(
     """The nearest mean of the label sets `first` to `last`, ties to the smaller number.
 
     `norms` holds the squared lengths of the means, `smallest` the number of the shortest: a mean
-    that shares no label is at least as far as that one. `products` has one entry a mean and holds
-    zeros, before and after; `met` has room for all. O(entries of the means with the sets' labels).
+    that shares no label is at least as far as that one. `products` has one entry per mean, all zero
+    before and after; `met` has room for all means. O(entries of the means with the sets' labels).
     """
     for i in range(first, last):
         n_met = 0
@@ -50,8 +50,8 @@ def nearest_means(
 def spread_seeds(indptr, indices, label_indptr, label_rows, draws, shared, closest, chosen):
     """Label sets to begin with, each drawn by its squared distance to those before (k-means++).
 
-    `draws` holds one number from [0, 1) a seed; `shared` one zero a row. No row is drawn whose
-    label set was drawn before, as long as there is another. O(seeds·rows + labels met).
+    `draws` holds one number from [0, 1) per seed; `shared` one zero per row. No label set is drawn
+    twice as long as there is another. O(seeds·rows + labels met).
     """
     n = closest.shape[0]
     closest[:] = np.inf

@@ -12,7 +12,7 @@ def add_rows(rows, weights, start, end, matrix, sums):
     """Add rows of a matrix to `sums`, each times its weight, in order. O((end - start) · columns).
 
     `rows` and `weights` count from `start` to `end`. Four at a time: the sums are read and written
-    once for four rows, to the same bits.
+    once for four rows, with the same bits.
     """
     columns = unsigned(sums.shape[0])
     one, two, three, four = unsigned(1), unsigned(2), unsigned(3), unsigned(4)
@@ -37,9 +37,10 @@ def add_rows(rows, weights, start, end, matrix, sums):
 def encode_rows(indptr, indices, data, first, last, tiles, shifts, second, bias, out):
     """out = relu(X W₁ + b₁) W₂ + b₂ for rows `first` to `last`. O(nnz·hidden + rows·hidden·bits).
 
-    `tiles` holds W₁ cut into bands of some hidden units, (bands, D, units), so that a band stays
-    in the cache while all rows pass; `shifts` is b₁, (bands, units), `second` W₂ with one row a
-    hidden unit. Each sum runs in one order whatever the rows beside, so a row's result is its own.
+    `tiles` holds W₁ cut into bands of some hidden units, (bands, D, units), so that a band stays in
+    the cache while all rows pass; `shifts` is b₁, (bands, units), `second` W₂ with one row per
+    hidden unit. The order of each sum does not depend on other rows, so neither does a row's
+    result.
     """
     units = unsigned(tiles.shape[2])
     hidden = np.empty(tiles.shape[2], dtype=np.float32)
@@ -72,7 +73,7 @@ def add_to_features(features, order, points, values, slopes, out):
     """Add to the row of each stored value's feature the value times the slopes of its point.
 
     `features` are sorted, `order` says which stored value each is of; `points` and `values` are by
-    stored value. Rows of features that are named must be zero. O(nnz · columns).
+    stored value. The rows of these features must be zero. O(nnz · columns).
     """
     columns = unsigned(slopes.shape[1])
     for p in range(features.shape[0]):

@@ -1,4 +1,4 @@
-"""Which rows are trained on, how many prototypes they make, and in what order they come."""
+"""The training rows, the number of their prototypes, and their order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from longtail.errors import InputError
 
-LEAST_STEPS = 50  # mini-batches a round, however few points there are
+LEAST_STEPS = 50  # mini-batches per round, at least
 
 
 def prototype_count(n_points: int, ratio: float) -> int:
-    """m = ⌊ratio · n⌋, refused where there would be none.
+    """m = ⌊ratio · n⌋; an error if that is zero.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def held_out(n: int, share: float, random_state: int) -> tuple[NDArray[Any], NDA
 
 
 def steps_of(n_points: int, batch_size: int) -> int:
-    """Mini-batches of a round that make one pass through the points, or several of few points.
+    """Mini-batches per round: one pass through the points, or several passes if there are few.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def steps_of(n_points: int, batch_size: int) -> int:
 def mini_batches(
     n: int, size: int, count: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.int64]]:
-    """`count` mini-batches of about `size` of n rows, each row once a pass, in random order.
+    """`count` mini-batches of about `size` of n rows, each row once per pass, in random order.
 
     Examples
     --------

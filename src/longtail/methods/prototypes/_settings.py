@@ -1,4 +1,4 @@
-"""The words that parameters of `DeepBinaryPrototypes` may be."""
+"""The words that parameters of `DeepBinaryPrototypes` accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks in training: the encoder that takes sparse rows, the decoder, and modules of one's own.
+"""Networks in training: the encoder of sparse rows, the decoder, and the user's own modules.
 
 Each has `parameters()` for the optimiser, `train(bool)`, and `tensors()` for copies of its state.
 torch is imported when one is made, never before.
@@ -20,24 +20,24 @@ from longtail.methods.prototypes._network_kernels import add_to_features, clear_
 from longtail.methods.prototypes._settings import Decoder, Units
 from longtail.methods.prototypes.network import Encoder, OwnEncoder, import_torch
 
-SMALL = 0.14  # size of a random hidden unit to begin with; ten times as much learns far more slowly
-NOISE = 0.005  # and of what tells units of equal points apart
+SMALL = 0.14  # initial size of a random hidden unit; ten times as much learns far more slowly
+NOISE = 0.005  # size of the noise between units of equal points
 RIDGE = 1e-3  # on the last layer, as a share of the mean square of a hidden unit
-SOLVED_ROWS = 2048  # whose hidden units are there at a time when the last layer is solved
+SOLVED_ROWS = 2048  # rows per block when the last layer is solved
 DENSE_FROM = 0.2  # share of non-zeros from which a mini-batch is multiplied as a dense matrix
 
 
 class SparseEncoder:
     """The default encoder: mini-batches of sparse rows enter the first layer as sparse.
 
-    Random hidden units begin small, of size `SMALL` however the features are scaled, so that what
-    they learn soon outweighs what they began with; the second layer's weights have variance
-    1 / hidden. Units that are training points begin as large as a row, with the second layer for
-    `solve` to find.
+    Random hidden units begin small, of size `SMALL` for any scale of the features, so that learning
+    soon outweighs the initial values; the second layer's weights have variance 1 / hidden. Units
+    that are training points begin as large as a row; `solve` then finds the second layer.
 
-    A mini-batch has few of the features, so on a processor the gradient of the first layer stays in
-    one place and only the rows of these are written: torch would fill new memory as large as the
-    layer at every step, which takes longer than all the rest. The sums are torch's, to the bit.
+    A mini-batch has few of the features, so on a CPU the gradient of the first layer stays in one
+    array and only the rows of these features are written. torch would fill a new array as large as
+    the layer at every step, which takes longer than all the rest. The sums equal torch's, bit for
+    bit.
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class SparseEncoder:
         if first.grad is None:
             clear_features(self._sloping, out)
             self._sloping = in_order
-        else:  # the same step had another mini-batch before
+        else:  # the same step already had another mini-batch
             self._sloping = np.union1d(self._sloping, in_order)
         add_to_features(in_order, order, points, values, slopes.contiguous().numpy(), out)
         first.grad = self._slopes
 
     def solve(self, X: sp.csr_array, wanted: NDArray[np.int8]) -> None:
-        """Solve the second layer: given the hidden units, its best weights are least squares.
+        """Solve the second layer by least squares, given the hidden units.
 
         With a ridge of `RIDGE` of the mean square of a hidden unit. O(n·hidden² + hidden³), and
         24·hidden² bytes.
@@ -131,7 +131,7 @@ class SparseEncoder:
         return self._weights
 
     def train(self, on: bool) -> None:
-        """Nothing in it behaves differently in training."""
+        """Does nothing: training and prediction are the same here."""
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         return {str(i): _copied(w) for i, w in enumerate(self._weights)}
@@ -148,10 +148,10 @@ class SparseEncoder:
 
 
 def _add_points(first: Any, X: sp.csr_array, scale: float) -> Any:
-    """Add rows drawn at random to the units (D, hidden), in place; the shifts that go with them.
+    """Add rows drawn at random to the units (D, hidden), in place; their shifts.
 
-    A unit then answers to rows that are more like its own than the average row is. Where there are
-    fewer rows than units, the rest stays as it is.
+    A unit is then active for rows that are more similar to its own row than the average row is. If
+    there are fewer rows than units, the other units stay unchanged.
     """
     torch = import_torch()
     drawn = X[torch.randperm(X.shape[0])[: first.shape[1]].numpy()]
@@ -208,7 +208,7 @@ def make_encoder(
 def make_decoder(
     n_bits: int, kind: Decoder | Any, hidden: int, n_labels: int, device: Any
 ) -> Module:
-    """The decoder to train, checked: of a kind of ours, or a module of the user's own."""
+    """The decoder to train, checked: one of our kinds, or the user's own module."""
     torch = import_torch()
     nn = torch.nn
     if kind == "linear":
@@ -229,7 +229,7 @@ def _checked_module(own: Any, name: str, others: str) -> Any:
 
 
 def _check_output(network: Module, rows: Any, wanted: int, name: str, what: str) -> None:
-    """Try a network on two rows before any work."""
+    """Test a network on two rows before training."""
     torch = import_torch()
     network.train(False)
     try:

@@ -1,7 +1,7 @@
-"""Binary codes of prototypes: how they begin, the B step (11) to (13), the Z step (14).
+"""Binary codes of prototypes: their start, the B step (11) to (13), the Z step (14).
 
-Codes are kept with one row a prototype and one column a bit, (m, d), the paper's B transposed, as
-int8 of -1 and 1. Equation numbers are those of Shen et al., Deep Binary Prototype Multi-label
+Codes are kept with one row per prototype and one column per bit, (m, d), the paper's B transposed,
+as int8 of -1 and 1. Equation numbers are those of Shen et al., Deep Binary Prototype Multi-label
 Learning, IJCAI 2018.
 """
 
@@ -41,7 +41,7 @@ def sign(values: _Floats, previous: NDArray[Any] | None = None) -> _Codes:
 def weighted_labels(means: sp.csr_array, sizes: NDArray[np.int64], rarity: float) -> sp.csr_array:
     """V with each label divided by the points that have it, to the power of `rarity`. O(nnz).
 
-    Codes that are made of it are further apart where rare labels differ.
+    Codes made from it are further apart if rare labels differ.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0
 
     Notes
     -----
-    O(m³) and a dense m×m matrix up to 4,000 prototypes, else O(d·nnz(V) + d²·m) a number of times.
+    O(m³) and a dense m×m matrix up to 4,000 prototypes, else several times O(d·nnz(V) + d²·m).
 
     Examples
     --------
@@ -95,7 +95,7 @@ def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0
         more = rng.standard_normal((m, n_bits - found.shape[1]))
         room = m - found.shape[1]
         orthogonal = more[:, :room]
-        for _ in range(2):  # twice is enough to be orthogonal to rounding
+        for _ in range(2):  # twice is enough to be orthogonal up to rounding
             orthogonal = orthogonal - found @ (found.T @ orthogonal)
             orthogonal = np.linalg.qr(orthogonal)[0]
         rest = more[:, room:]
@@ -104,10 +104,10 @@ def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0
 
 
 def projected_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0) -> _Floats:
-    """A start whose bits all weigh alike: random directions of the prototypes' labels.
+    """A start whose bits have equal weight: random directions of the prototypes' labels.
 
-    The sign of a principal component says the same whatever the component's variance, so in codes
-    made of them a direction in which hardly any two prototypes differ counts as much as the first.
+    The sign of a principal component ignores the component's variance. So in codes made from
+    components, a direction in which hardly any two prototypes differ counts as much as the first.
     Random directions mix all components by their variances, and the share of bits in which two
     codes differ is, in expectation, the angle between the two label means, over π.
 
@@ -171,17 +171,17 @@ def _left_vectors(V: sp.csr_array, size: int, rng: np.random.Generator) -> NDArr
 
 @dataclass(frozen=True)
 class CodeStep:
-    """What a B step did.
+    """The result of a B step.
 
     Attributes
     ----------
     codes : int8 array of shape (m, d)
     flipped : int
-        Bits that differ from those it began with.
+        Bits that differ from the initial ones.
     iterations : int
         How many codes of (13) were tried.
     settled : bool
-        Whether (13) changes nothing any more.
+        Whether (13) no longer changes anything.
     """
 
     codes: _Codes
@@ -208,7 +208,7 @@ def linear_part(sums: _Floats, targets: _Floats, *, mu: float, alpha: float) -> 
 def proximal_codes(codes: _Codes, gradient: _Floats, tau: float | _Floats) -> _Codes:
     """(13): the codes that minimise the surrogate (12), sgn(C(τB - ∇ℒ(B), B)).
 
-    A bit flips where its gradient times the bit exceeds τ, one for all or one a prototype, (m, 1).
+    A bit flips if its gradient times the bit exceeds τ: one number, or one per prototype, (m, 1).
 
     Examples
     --------
@@ -226,29 +226,29 @@ def code_step(
     tau: float,
     max_iter: int = 20,
 ) -> CodeStep:
-    """The B step: (13) again and again until nothing changes, and never so that (11) rises.
+    """The B step: repeat (13) until nothing changes; (11) never rises.
 
-    (11) is a sum over prototypes, and (12) bounds it from above only where τ is at least as large
-    as the decoder is curved. A prototype whose part of (11) would rise keeps its code and tries
-    (13) again with its τ doubled, as usual for proximal gradients, which flips fewer of its bits,
-    those that gain most.
+    (11) is a sum over prototypes, and (12) is an upper bound only if τ is at least the curvature of
+    the decoder. A prototype whose part of (11) would rise keeps its code and tries (13) again with
+    its τ doubled, as usual for proximal gradients, which flips fewer of its bits, those that gain
+    most.
 
     Parameters
     ----------
     codes : int8 array of shape (m, d)
     decoding : callable, optional
-        See `Decoding`; None where there is no decoder.
+        See `Decoding`; None if there is no decoder.
     linear : array of shape (m, d)
         See `linear_part`.
     tau : float
-        How much a bit must gain to flip, to begin with.
+        How much a bit must gain to flip, at the start.
     max_iter : int
         Limit on the codes that are tried.
 
     Returns
     -------
     CodeStep
-        Its (11) is no larger than that of the codes it began with.
+        Its (11) is no larger than that of the initial codes.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def orthogonal_targets(codes: _Codes) -> NDArray[np.float64]:
 
 
 def dead_bits(codes: _Codes) -> NDArray[np.int64]:
-    """The bits that are the same in all prototypes, and so tell none from another.
+    """The bits that are the same in all prototypes, and so carry no information.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def dead_bits(codes: _Codes) -> NDArray[np.int64]:
 
 
 def packed(codes: NDArray[Any]) -> NDArray[np.uint64]:
-    """Codes as 64-bit words, (rows, ⌈d / 64⌉): bit 1 for 1, 0 for -1, zeros where d ends.
+    """Codes as 64-bit words, (rows, ⌈d / 64⌉): bit 1 for 1, 0 for -1, zeros as padding.
 
     Examples
     --------

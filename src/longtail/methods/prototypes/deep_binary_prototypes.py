@@ -52,9 +52,9 @@ from longtail.runtime.run import Run
 from longtail.search import Neighbours
 from longtail.search.hamming import nearest_codes
 
-SETTLED_ROWS = 2048  # whose hidden units are there at a time in the end
-NETWORK = 4e-11  # seconds of a multiplication of the networks
-STEP = 12.0  # of these that a weight takes when it is moved
+SETTLED_ROWS = 2048  # rows per block of hidden units at the end
+NETWORK = 4e-11  # seconds per multiplication of the networks
+STEP = 12.0  # multiplications that an update of a weight costs
 CLOSEST = 3  # training points remembered for each prototype
 
 
@@ -63,8 +63,9 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     The label sets are grouped by k-means; each group is a prototype with the group's mean label
     vector and a binary code. An encoder learns to give points the codes of their prototypes, a
-    decoder to give codes the labels of theirs, and the codes are moved so that both can, in turns.
-    To predict, a point is encoded and the nearest prototypes by Hamming distance vote.
+    decoder to give codes the labels of theirs, and the codes are changed so that both can; these
+    steps alternate. To predict, a point is encoded and the nearest prototypes by Hamming distance
+    vote.
 
     Training needs torch (`pip install "longtail[deep]"`); prediction with the default encoder does
     not.
@@ -74,15 +75,15 @@ class DeepBinaryPrototypes(VotingClassifier):
     classes_ : array of shape (L,)
         Label names.
     codes_ : uint64 array of shape (m, ⌈d / 64⌉)
-        The prototypes' codes, packed; `prototypes.unpacked` gives -1 and 1.
+        The prototypes' codes, packed; `prototypes.unpacked` turns them into -1 and 1.
     prototype_labels_ : float32 csr_array of shape (m, L)
         Their mean label vectors.
     prototype_sizes_ : array of shape (m,)
         How many training points each stands for.
     closest_points_ : array of shape (m, 3)
-        Rows of X whose label sets are nearest to each prototype's; -1 where there are fewer.
+        Rows of X whose label sets are nearest to each prototype's; -1 if there are fewer.
     encoder_ : Encoder or OwnEncoder
-        The trained encoder. The decoder is not kept: prediction has no use for it.
+        The trained encoder. The decoder is not kept, since prediction does not need it.
     objective_ : array of shape (rounds, 3)
         The parts of the objective (8) after each round: labels, codes, orthogonality. Without a
         decoder the first is only the distance of the labels from their prototypes' means.
@@ -99,10 +100,10 @@ class DeepBinaryPrototypes(VotingClassifier):
 
     Notes
     -----
-    Training costs a round O(n·hidden·(nnz a row + d) + m·d·L), a few times, and
-    O(n·hidden² + hidden³) once to solve the last layer for `units="points"`; memory 16 to 28
-    bytes a weight, of which there are hidden·(D + d) + d·L. Prediction costs
-    O(hidden·(nnz(x) + d)) for the code of a point and O(m·d/64) for the search.
+    Training costs a few times O(n·hidden·(nnz per row + d) + m·d·L) per round, and O(n·hidden² +
+    hidden³) once to solve the last layer for `units="points"`; memory 16 to 28 bytes for each of
+    the hidden·(D + d) + d·L weights. Prediction costs O(hidden·(nnz(x) + d)) for the code of a
+    point and O(m·d/64) for the search.
 
     Examples
     --------
@@ -288,7 +289,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         return self._estimate_of(X, Y, self.hidden or default_hidden(X.shape[0]))
 
     def _estimate_of(self, X: sp.csr_array, Y: sp.csr_array, hidden: int) -> Estimate:
-        """What so many hidden units need."""
+        """Memory and time for so many hidden units."""
         (n, n_features), n_labels = X.shape, Y.shape[1]
         m = prototype_count(n, self.ratio)
         kind = "linear" if self.decoder == "linear" else "layers"
@@ -338,7 +339,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         self.n_values_ = int(X.nnz)
 
     def _refuse_beyond_memory(self, X: sp.csr_array, Y: sp.csr_array) -> None:
-        """Refuse what `memory_limit` does not allow, with the hidden units that it does."""
+        """Raise an error beyond `memory_limit` that names the hidden units that fit."""
         hidden = self.hidden or default_hidden(X.shape[0])
         fitting = [
             size
@@ -356,7 +357,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         return self.prototype_labels_
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
-        """Which prototypes voted, how many bits apart, and for which training points.
+        """Which prototypes voted, at what distance in bits, and for which training points.
 
         A vote is the share of the prototype's points that have the label.
         """
@@ -391,7 +392,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     # ---- what is its own -----------------------------------------------------------------------
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a round, the one that was kept marked.
+        """One row per round, the one that was kept marked.
 
         With the example-F1 on the held-out points, at the best number of neighbours and threshold
         of the round where these were to be chosen. Empty if no points were held out.
@@ -429,9 +430,9 @@ class DeepBinaryPrototypes(VotingClassifier):
         )
 
     def attach_encoder(self, module: Any) -> None:
-        """Give a loaded model the encoder of your own back.
+        """Give your own encoder back to a loaded model.
 
-        A module is code, so a model folder holds its tensors only. Build the module as it was
+        A module is code, so a model folder holds only its tensors. Build the module as it was
         built for training; the trained tensors are put into it.
 
         Parameters
@@ -446,7 +447,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     # ---- the store -----------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        """Modules of the user's own are left out: a model folder holds no code."""
+        """The user's own modules are left out: a model folder holds no code."""
         state = super().to_state()
         state["parameters"]["encoder"] = None
         if not isinstance(self.decoder, str):

@@ -1,7 +1,7 @@
 """Step 1 of Algorithm 2: k-means on the label sets gives the prototypes' labels V and members H.
 
-Label sets are sparse and so are their means: a group's mean has no more entries than its members
-have labels. Neither is ever made dense, so the number of labels does not matter.
+Label sets and their means are sparse: a group's mean has no more entries than its members have
+labels. Neither is ever made dense, so the number of labels does not matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longtail.methods.prototypes._cluster_kernels import (
 )
 from longtail.runtime.executor import run_threads
 
-ROWS = 2048  # label sets that one piece of work compares with the means
+ROWS = 2048  # label sets per piece of work
 SPREAD = 2 * 10**10  # rows times groups up to which seeds are drawn far apart
 
 
@@ -81,10 +81,10 @@ def group_label_sets(
     Y : csr_array of shape (n, L)
         Ones; never made dense.
     n_groups : int
-        How many groups. With no more distinct label sets than that, each set is a group of its
-        own, and where there are fewer a warning says so.
+        How many groups. With no more distinct label sets than that, each set is its own group; if
+        there are fewer, you get a warning.
     max_rounds : int
-        Limit on the rounds of Lloyd's algorithm; it ends before where no row changes its group.
+        Limit on the rounds of Lloyd's algorithm; it ends earlier if no row changes its group.
     random_state : int
         Seed.
     n_jobs : int, optional
@@ -97,10 +97,10 @@ def group_label_sets(
 
     Notes
     -----
-    A round costs, for every row, the entries that the means have for its labels; the seeds, drawn
-    by squared distance (k-means++), O(n·m) once, or O(n) if that is more than 2·10¹⁰, when they
-    are distinct sets at random. A group that loses all rows starts again from the row that is
-    farthest from its mean.
+    A round costs, for every row, the entries that the means have for its labels. The seeds are
+    drawn by squared distance (k-means++), which costs O(n·m) once; if that is more than 2·10¹⁰,
+    they are random distinct sets, for O(n). A group that loses all rows starts again from the row
+    that is farthest from its mean.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def _means(Y: sp.csr_array, members: NDArray[np.int64], n_groups: int) -> sp.csr
 def _seeds(
     Y: sp.csr_array, which: NDArray[np.int64], n_groups: int, random_state: int
 ) -> NDArray[np.int64]:
-    """Rows with different label sets to begin with."""
+    """Rows with different label sets, to start from."""
     rng = np.random.default_rng(random_state)
     n = Y.shape[0]
     if n * n_groups > SPREAD:

@@ -1,8 +1,8 @@
-"""Encoders after training: what turns a point into a code, without torch where it is the default.
+"""Encoders after training, which turn a point into a code; the default needs no torch.
 
 The default encoder f has two fully connected layers, f(x) = relu(x W₁ + b₁) W₂ + b₂, and the code
-of x is the sign of f(x). A network of the user's own is a `torch.nn.Module`; since a module is
-code, only its tensors are ever stored, and the module is given back after loading.
+of x is the sign of f(x). The user's own network is a `torch.nn.Module`. A module is code, so only
+its tensors are stored; the user gives the module back after loading.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from longtail.methods.prototypes.codes import packed
 UNITS = 64  # hidden units of a band of the first layer
 LARGEST = 4096  # hidden units of the paper's networks
 SMALLEST = 64
-CHUNK = 512  # rows that pass a module of the user's own at a time
-COPIES = 3  # of the encoder: the best so far, one to look at points with, one in the making
+CHUNK = 512  # rows per block for the user's own module
+COPIES = 3  # of the encoder: the best so far, the one in use, and the next one
 
 
 def import_torch() -> Any:
-    """The module torch, or one sentence that says how to install it."""
+    """The module torch, or an error that says how to install it."""
     try:
         return importlib.import_module("torch")
     except ImportError:
@@ -51,7 +51,7 @@ def default_hidden(n_points: int) -> int:
 
 
 def decoder_weights(n_labels: int, hidden: int, n_bits: int, decoder: str) -> int:
-    """How many weights the decoder of a kind has, less its biases.
+    """How many weights a kind of decoder has, without its biases.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Encoder:
     Notes
     -----
     A row costs O(nnz(x)·hidden + hidden·d). Sums are taken in float32 in an order that depends on
-    the row alone, so a point has the same code in whatever company it comes, on any thread.
+    the row alone, so a point has the same code whatever the other points, on any thread.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Encoder:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The encoder again; refused with `ModelError` if its parts do not fit."""
+        """The encoder; raises `ModelError` if its parts do not fit."""
         parts = [state.get(name) for name in ("tiles", "shifts", "second", "bias")]
         if not all(isinstance(a, np.ndarray) and a.dtype == np.float32 for a in parts):
             raise ModelError("The weights of the encoder are not what they should be.")
@@ -183,14 +183,14 @@ class Encoder:
 
 @store.register
 class OwnEncoder:
-    """An encoder of the user's own: a trained `torch.nn.Module`, of which the tensors are stored.
+    """The user's own encoder: a trained `torch.nn.Module`, stored by its tensors.
 
     Parameters
     ----------
     tensors : dict of str to array
         The module's `state_dict`, as numpy arrays.
     n_features, n_bits : int
-        Values that it takes and gives a point.
+        Input and output values per point.
     module : torch.nn.Module, optional
         None after loading, until `attach` is called.
     """
@@ -224,7 +224,7 @@ class OwnEncoder:
         self.module = module.train(False)
 
     def values(self, X: sp.csr_array) -> NDArray[np.float32]:
-        """f(X), (n, d); some hundred dense rows at a time."""
+        """f(X), (n, d); some hundreds of dense rows at a time."""
         if self.module is None:
             raise ModelError(
                 "This model was trained with an encoder of your own, of which only the numbers are "
@@ -249,7 +249,7 @@ class OwnEncoder:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The encoder again; refused with `ModelError` if its parts do not fit."""
+        """The encoder; raises `ModelError` if its parts do not fit."""
         tensors = state.get("tensors")
         sizes = (state.get("n_features"), state.get("n_bits"))
         if (

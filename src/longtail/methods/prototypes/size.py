@@ -1,7 +1,7 @@
-"""How much smaller prototypes are than what they stand for: Table 4, with nothing left out.
+"""How much smaller prototypes are than the training points: Table 4, in full.
 
-The paper's table counts the codes alone. A model that predicts also needs the labels of what it
-finds and the network that makes codes, and so those are counted here too.
+The paper's table counts the codes alone. Prediction also needs the labels of the prototypes and the
+network that makes codes, so these are counted here too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-ENTRY = 8  # bytes of a stored value of a sparse matrix of float32, with its column
-LABEL = 4  # bytes of a label number
-REAL = 8  # bytes of a number as the paper counts them
+ENTRY = 8  # bytes per stored value of a sparse float32 matrix, with its column
+LABEL = 4  # bytes per label number
+REAL = 8  # bytes per number, as in the paper
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SizeReport:
     dense_points : Size
         kNN as Table 4 counts it: n·D numbers of 8 bytes.
     embeddings : Size
-        Embeddings of d numbers of 8 bytes a point, as Table 4 counts SLEEC, and a D×d projection.
+        Embeddings of d numbers of 8 bytes per point, as Table 4 counts SLEEC, and a D×d projection.
     """
 
     prototypes: Size
@@ -53,7 +53,7 @@ class SizeReport:
     embeddings: Size
 
     def table(self) -> pl.DataFrame:
-        """One row a way; `times` says how many times the prototypes' bytes that is.
+        """One row per way; `times` is its size as a multiple of the prototypes'.
 
         `vector times` compares codes and vectors alone, as the paper does.
         """

@@ -1,7 +1,7 @@
 """Algorithm 2: the encoder, the decoder and the codes of the prototypes, learned in turns.
 
-The decoder sees a code only through its prototype, so what it has to do for the n points it has to
-do for the m prototypes: over a cluster of n_c points with mean v_c,
+The decoder sees a code only through its prototype, so its loss over the n points is one over the m
+prototypes: over a cluster of n_c points with mean v_c,
 
     Σ ‖y_i - g(b_c)‖² = n_c ‖v_c - g(b_c)‖² + Σ ‖y_i - v_c‖²,
 
@@ -43,15 +43,15 @@ from longtail.search.hamming import nearest_codes
 if TYPE_CHECKING:
     from longtail.methods.prototypes.deep_binary_prototypes import DeepBinaryPrototypes
 
-CODE_ITERATIONS = 5  # of (13) in a round; the next round goes on
-ROWS = 1024  # points that are encoded in one piece of work
-ENTRIES = 2**20  # numbers in the decoder's output at a time, in the B step
+CODE_ITERATIONS = 5  # of (13) per round; the next round continues
+ROWS = 1024  # points per piece of work of the encoder
+ENTRIES = 2**20  # numbers of the decoder's output per block of the B step
 NETWORKS = ("encoder", "decoder")
 
 
 @dataclass
 class Training:
-    """What Algorithm 2 has learned.
+    """The result of Algorithm 2.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Training:
     rows : int64 array
         Numbers of these rows; all but the held-out ones.
     history : array of shape (rounds, 7)
-        One row a round: the three parts of the objective (8), of the labels, the codes and their
+        One row per round: the three parts of the objective (8), of the labels, the codes and their
         orthogonality, the example-F1 on the held-out rows (NaN without) with the best number of
         neighbours and threshold, and the bits that the B step flipped.
     best_round : int
@@ -88,9 +88,9 @@ def train_prototypes(
 
     Notes
     -----
-    A round costs O(T·batch·(nnz a row·hidden + hidden·d)) for the f steps, O(m·d·L) for a pass of
+    A round costs O(T·batch·(nnz per row·hidden + hidden·d)) for the f steps, O(m·d·L) for a pass of
     the g steps and for each iteration of the B step (O(m·hidden·(d + L)) if the decoder has
-    layers), and O(nnz(X)·hidden + n·hidden·d) to look at all points.
+    layers), and O(nnz(X)·hidden + n·hidden·d) to encode all points.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class _Trainer:
         return self.settings.mu * float(np.square(apart, dtype=np.float64).sum())
 
     def _validated(self, codes: NDArray[np.int8]) -> tuple[float, int, float]:
-        """Best example-F1 on the held-out rows, with what number of neighbours and threshold."""
+        """Best example-F1 on the held-out rows, with its number of neighbours and threshold."""
         settings = self.settings
         sizes = [k for k in NUMBERS_OF_NEIGHBORS if k <= self.m]
         if settings.n_neighbors is not None:
@@ -339,7 +339,7 @@ class _Trainer:
         return arrays
 
     def _resume(self, state: _State, arrays: dict[str, NDArray[Any]]) -> bool:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         torch = import_torch()
         state.codes, state.targets = arrays["codes"], arrays["targets"]
         state.history = arrays["history"].tolist()
@@ -410,7 +410,7 @@ def _device(name: str) -> Any:
 
 
 def _identity(X: sp.csr_array, Y: sp.csr_array, settings: DeepBinaryPrototypes) -> str:
-    """A fingerprint of all that decides the result."""
+    """A fingerprint of everything that determines the result."""
     modules = {n: None for n in NETWORKS if not isinstance(getattr(settings, n), str)}
     plain = settings.get_params(deep=False) | modules | {"random_state": settings._seed}
     for name in ("memory_limit", "n_jobs"):  # the result does not depend on these

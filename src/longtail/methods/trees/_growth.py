@@ -35,7 +35,7 @@ class GrowingTree(NamedTuple):
     tally: NDArray[np.int64]
 
     def state_after(self, passes: int) -> dict[str, NDArray[Any]]:
-        """All of it after so many passes, for a checkpoint."""
+        """The whole tree after so many passes, for a checkpoint."""
         return {"passes": np.array([passes]), **self._asdict()}
 
 
@@ -56,7 +56,7 @@ def seedling(n_nodes: int, n_features: int, bits: int) -> GrowingTree:
 
 
 def _entries(size: int) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """An empty table for what nodes know of classes; its size is a power of two."""
+    """An empty table for the class counts of nodes; its size is a power of two."""
     return np.full(size, -1, dtype=np.int64), np.zeros(size), np.zeros((size, 2), dtype=np.int64)
 
 
@@ -110,7 +110,7 @@ def is_nested(counts: sp.csr_array, links: NDArray[Any]) -> bool:
 def resumed(
     arrays: dict[str, NDArray[Any]], n_nodes: int, n_features: int, bits: int, n_classes: int
 ) -> tuple[int, GrowingTree] | None:
-    """The passes and the tree of a checkpoint; None if it is not what it should be."""
+    """The passes and the tree of a checkpoint; None if it is damaged."""
     fresh = seedling(n_nodes, n_features, bits)
     size = len(arrays.get("keys", ()))
     keys, margins, counts = _entries(size)

@@ -1,7 +1,7 @@
 """Kernels of the online tree: walking, training, splitting and swapping, over flat arrays.
 
-A node has a row in `links` and one in `stats`, and what it knows of a class stands in an
-open-addressed table under the key record·K + class; a node is emptied by giving it a new record.
+A node has a row in `links` and one in `stats`, and its counts for a class are in an open-addressed
+table under the key record·K + class. A new record empties a node.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def split(node, max_regressors, resistance, links, stats, sums, tally):
     """Give a leaf children if it may have them: new nodes, or those of the smallest leaf.
 
     The latter takes out the smallest leaf and its parent, whose place the sibling takes, and makes
-    them the children; the regressor goes along, with the weights that it has. It is left undone
-    if that parent is the root, or if the leaf itself is the smallest.
+    them the children; the regressor goes along, with the weights that it has. Nothing happens if
+    that parent is the root, or if the leaf itself is the smallest.
     """
     if tally[REGRESSORS] < max_regressors:
         left = tally[NODES]
@@ -158,9 +158,9 @@ def train_rows(
     order, at, indptr, indices, data, y, n_classes, n_features, bits, rate, max_regressors,
     resistance, weights, links, stats, sums, keys, margins, counts, tally, slots,
 ):  # fmt: skip
-    """Train on the rows of `order` from `at` on; returns where it stopped for want of room.
+    """Train on the rows of `order` from `at` on; stops early if the table is full. Returns where.
 
-    O(depth·nnz) a row.
+    O(depth·nnz) per row.
     """
     while at < order.shape[0]:
         if 10 * (tally[ENTRIES] + tally[REGRESSORS] + 2) > 6 * keys.shape[0]:
@@ -202,7 +202,7 @@ def train_rows(
 
 @kernel
 def move_entries(n_classes, stats, tally, keys, margins, counts, to):
-    """Copy what nodes know now to a larger, empty table, and leave out what they have forgotten."""
+    """Copy the current entries of nodes to a larger, empty table, without outdated ones."""
     new_keys, new_margins, new_counts = to
     in_use = np.zeros(tally[RECORDS], dtype=np.bool_)
     for node in range(tally[NODES]):
@@ -219,7 +219,7 @@ def move_entries(n_classes, stats, tally, keys, margins, counts, to):
 
 @kernel
 def walk(indptr, indices, data, first, last, n_features, bits, weights, links, leaves):
-    """The leaf of each row from `first` to `last`. O(depth·nnz) a row."""
+    """The leaf of each row from `first` to `last`. O(depth·nnz) per row."""
     for i in range(first, last):
         node = np.int64(0)
         while links[node, LEFT] >= 0:
@@ -254,8 +254,8 @@ def smooth(links, indptr, classes, counts, totals, n_labels, shares):
 def best_of_leaves(leaves, links, indptr, classes, shares, totals, labels, values):
     """The classes with the largest shares at each leaf, and the logarithms of the shares.
 
-    A class that the leaf has not has share(parent) / (points + 1), which is below that of every
-    class it has; so the list is that of the lowest ancestor that has enough classes.
+    A class that is not at the leaf has share(parent) / (points + 1), which is below that of every
+    class at the leaf; so the list is that of the lowest ancestor that has enough classes.
     """
     k = labels.shape[1]
     path = np.empty(links.shape[0], dtype=np.int64)

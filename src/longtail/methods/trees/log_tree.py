@@ -50,8 +50,8 @@ from longtail.runtime.run import Run
 
 FOR_LESS = "use a method for many classes, such as mrb or dismec, or lower max_nodes or table_bits"
 LARGEST_TABLE = 30  # bits
-STEP = 2e-8  # seconds of a stored value at a node
-SPAN = 4096  # rows that are trained on, or walked down, before anyone may interrupt
+STEP = 2e-8  # seconds per stored value at a node
+SPAN = 4096  # rows trained on, or walked down, between two chances to interrupt
 
 
 class LogTree(ExtremeClassifier):
@@ -61,8 +61,8 @@ class LogTree(ExtremeClassifier):
     down from the root. At each node the regressor takes one gradient step towards -1 if the mean
     value of the point's class there is below that of all points, else towards +1, which raises the
     objective J = 2 Σ_y p(y) |P(right) - P(right | y)|: balanced sides, pure classes. A leaf that
-    meets a second class becomes a node while there are fewer than `max_nodes`; after that only a
-    leaf that gains much by it, and it gets the nodes of the smallest leaf, which is taken out.
+    meets a second class becomes a node while there are fewer than `max_nodes`; after that, only a
+    leaf that gains much becomes a node. It takes the nodes of the smallest leaf, which is removed.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class LogTree(ExtremeClassifier):
     links_ : int32 array of shape (M, 4)
         Parent, left child, right child and regressor of each node, -1 for none; the root first.
     counts_ : csr_array of shape (M, L)
-        Training points of each class that come by each node of the finished tree.
+        Training points of each class that pass each node of the finished tree.
     weights_ : float32 array
         The weights of all regressors.
     table_bits_ : int
-        Bits of the hash of (regressor, feature); 0 where every pair has a weight of its own.
+        Bits of the hash of (regressor, feature); 0 if every pair has its own weight.
     depth_ : int
         Decisions on the longest path.
     n_swaps_ : int
@@ -83,26 +83,26 @@ class LogTree(ExtremeClassifier):
 
     Notes
     -----
-    Training costs O(depth·nnz(X)) a pass on one thread, prediction O(depth·nnz(x)) a point, where
-    the depth is near log2 of the number of classes. Where (D + 1)·`max_nodes` exceeds 2^table_bits,
-    the weights of different regressors and features share places by chance: as long as the places
-    that are touched, about nnz(X)·depth, are fewer than half of them, it does little harm;
-    `table_bits` plus one doubles the memory and halves the collisions. Training takes beside the
-    table some 200 bytes a node and 100 for each class that a node has met: what exceeds
-    `memory_limit` in all is refused, with the estimate.
+    Training costs O(depth·nnz(X)) per pass on one thread, prediction O(depth·nnz(x)) per point,
+    where the depth is near log2 of the number of classes. Where (D + 1)·`max_nodes` exceeds
+    2^table_bits, the weights of different regressors and features share places by chance. This does
+    little harm if fewer than half of the places are used (about nnz(X)·depth are); `table_bits`
+    plus one doubles the memory and halves the collisions. Besides the table, training takes about
+    200 bytes per node and 100 per class that a node has met. If the total exceeds `memory_limit`,
+    `fit` raises an error with the estimate.
 
-    For one class a row: rows with several labels are shown once for each of them, rows without one
+    For one class per row: rows with several labels are shown once per label, rows without one
     are left out, and one class is predicted. After training, all points are sent down the finished
     tree to count the classes at its leaves; the most frequent one is the prediction. The scores of
     `predict_topk` are logarithms of smoothed shares: (points of the class + its share at the
     parent) / (points + 1), with 1 / L above the root; so classes that a leaf has not seen follow
     in the order of its ancestors' counts. Classes without a training point are never listed.
 
-    `explain` says which way a point took down the tree (table "path") and which features drew it
-    towards the label: at a node, a feature's part is its weight times its value, times
-    (r - l) / (r + l), where r and l of the label's training points lie right and left of it. Its
-    score is the sum over the nodes of the path; "log share" in its summary is the score of
-    `predict_topk`, -inf for a class that was never seen.
+    `explain` shows the path of a point down the tree (table "path") and which features moved it
+    towards the label: at a node, a feature's part is its weight times its value, times (r - l) / (r
+    + l), where r and l of the label's training points lie right and left of it. Its score is the
+    sum over the nodes of the path; "log share" in its summary is the score of `predict_topk`, -inf
+    for a class that was never seen.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class LogTree(ExtremeClassifier):
         self.n_jobs = n_jobs
 
     def _nodes(self, n_classes: int, n_rows: int) -> int:
-        """Internal nodes, at most: one a row and pass."""
+        """Largest number of internal nodes: one per row and pass."""
         wanted = self.max_nodes or max(n_classes - 1, 1)
         return min(int(wanted), max(n_rows, 1) * int(self.n_passes))
 
@@ -220,7 +220,7 @@ class LogTree(ExtremeClassifier):
     def _keep(
         self, tree: GrowingTree, X: sp.csr_array, y: NDArray[np.int64], bits: int, n_classes: int
     ) -> None:
-        """The finished tree, parents before children, and the points that come by each node."""
+        """The finished tree, parents before children, and the points that pass each node."""
         links = in_order(tree.links)
         weights = tree.weights
         if bits == 0:
