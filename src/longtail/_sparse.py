@@ -169,7 +169,7 @@ def ranked(
     scores : CSR matrix or dense array of shape (n, L)
         Of a sparse matrix only the stored entries take part.
     k : int
-        How many labels a row.
+        How many labels per row.
 
     Returns
     -------

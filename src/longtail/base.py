@@ -253,7 +253,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         ----------
         X : sparse matrix or array of shape (n, D)
         k : int
-            Labels a row, at most; a method may have fewer to offer.
+            Labels per row, at most; a method may have fewer to offer.
         tail : float
             How much rare labels are favoured. 0: labels are ranked by their scores. Above 0: by
             log σ(scale·score + shift) + tail·log(1 / propensity); see Notes.

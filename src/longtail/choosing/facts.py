@@ -110,7 +110,7 @@ class DataFacts:
         return dict(zip(WORDS, values, strict=True))
 
     def table(self) -> pl.DataFrame:
-        """One row a fact."""
+        """One row per fact."""
         words = self.in_words()
         return pl.DataFrame({"fact": list(words), "value": list(words.values())})
 

@@ -56,7 +56,7 @@ class Recommendation:
     estimates: dict[str, Estimate]
 
     def table(self) -> pl.DataFrame:
-        """One row a method considered: memory, time, and when to prefer it."""
+        """One row per method considered: memory, time, and when to prefer it."""
         prefer = {self.method: "recommended"} | {a.method: a.prefer for a in self.alternatives}
         return pl.DataFrame(
             {

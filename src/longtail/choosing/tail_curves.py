@@ -12,7 +12,7 @@ from longtail.choosing.problem import Problem
 from longtail.decisions import HeldOutScores, tail_curve
 
 DEPTH = 100
-"""Labels a point that may come to the front."""
+"""Labels per point that may come to the front."""
 
 
 def curve_on_test(

@@ -1,4 +1,4 @@
-"""The command `longtail`: one file a command, on the public API.
+"""The command `longtail`: one file per command, on the public API.
 
 What the commands need is imported when they run, so that `longtail --help` answers at once.
 """

@@ -31,8 +31,8 @@ def predict(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="Points to predict: any data file; for texts also one text a line; - for standard "
-            "input.",
+            help="Points to predict: any data file; for texts also one text per line; - for "
+            "standard input.",
         ),
     ],
     k: Annotated[

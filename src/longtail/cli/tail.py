@@ -54,7 +54,7 @@ def tail(
     ] = None,
     k: Ranks = "1,3,5",
     depth: Annotated[
-        int, typer.Option(min=1, help="Labels a point that may come to the front.", metavar="N")
+        int, typer.Option(min=1, help="Labels per point that may come to the front.", metavar="N")
     ] = 100,
     constants: Constants = None,
     jobs: Jobs = -1,

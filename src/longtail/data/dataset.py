@@ -48,7 +48,7 @@ class Dataset:
     label_names : sequence of length L, optional
         Distinct names of the columns of Y.
     texts : sequence of str, optional
-        One text a point.
+        One text per point.
     name : str, optional
         What the data set is called, for instance to look up propensity constants.
 
@@ -424,6 +424,6 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
     if names is not None and len(names) != matrix.shape[1]:
         raise InputError(
             f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
-            "give one a column."
+            "give one per column."
         )
     return matrix, None if names is None else name_array(distinct_names(names))

@@ -1,4 +1,4 @@
-"""svmlight text with several labels a line: XMC text without the header.
+"""svmlight text with several labels per line: XMC text without the header.
 
 Lines read `l1,l2 f:v f:v # remark`; lines that start with `#` are remarks. How many features and
 labels there are is not in the format, so a file may lack the last columns of its neighbour: name
@@ -43,7 +43,7 @@ def read_svmlight(
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Dataset:
-    """Read svmlight text with several labels a line, gzipped or not.
+    """Read svmlight text with several labels per line, gzipped or not.
 
     Names are taken from `feature_names.txt` and `label_names.txt` beside the file. Label ids are
     column numbers from zero.
@@ -116,7 +116,7 @@ def read_svmlight(
 
 
 def write_svmlight(dataset: Dataset, path: PathLike) -> None:
-    """Write svmlight text with several labels a line, ids from zero.
+    """Write svmlight text with several labels per line, ids from zero.
 
     The sizes stand in a remark on the first line, which `read_svmlight` understands and other
     programs skip. Names as by `write_xmc`; texts are not written.

@@ -201,7 +201,7 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
 def part_of_graph(indptr, neighbours, weights, labels, place):
     """The edges among some labels, which are renumbered by their places, as CSR arrays.
 
-    `place` is room for one number a label, all -1, and is left so. O(edges of the labels).
+    `place` is room for one number per label, all -1, and is left so. O(edges of the labels).
     """
     for i in range(labels.shape[0]):
         place[labels[i]] = i

@@ -310,6 +310,6 @@ def _encode_matrix(
     names = listed(names)
     if len(names) != width:
         raise InputError(
-            f"There are {len(names)} label names for {width} label columns; give one a column."
+            f"There are {len(names)} label names for {width} label columns; give one per column."
         )
     return EncodedLabels(matrix, name_array(distinct_names(names)), kind)

@@ -93,7 +93,7 @@ def align_scores(
         if scores.ndim != 2:
             raise InputError(
                 f"The scores have {scores.ndim} dimension{'s' * (scores.ndim != 1)}; give a matrix "
-                "with one row a point and one column a label."
+                "with one row per point and one column per label."
             )
     if scores.dtype.kind not in "buif":
         raise InputError(f"Scores are real numbers, not {scores.dtype}.")
@@ -111,7 +111,7 @@ def align_scores(
 def align_sets(
     Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None
 ) -> tuple[sp.csr_array, sp.csr_array, bool]:
-    """Two label matrices of the same shape, and whether both came as one class a row."""
+    """Two label matrices of the same shape, and whether both came as one class per row."""
     true, pred = encode_like(Y_true, classes), encode_like(Y_pred, classes)
     names = [set(encoded.classes.tolist()) for encoded in (true, pred) if encoded.named]
     if classes is None and len(names) == 2 and names[0] & names[1]:
@@ -224,7 +224,7 @@ def inverse_by_column(
     if p.ndim != 1 or len(p) not in (space.known, columns):
         raise InputError(
             f"There are {p.shape[0] if p.ndim == 1 else p.shape} propensities for {space.known} "
-            "labels; give a 1-d array with one a label, or a dict by label name."
+            "labels; give a 1-d array with one value per label, or a dict by label name."
         )
     if not ((p > 0) & (p <= 1)).all():
         raise InputError(

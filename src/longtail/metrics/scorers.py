@@ -149,7 +149,7 @@ def _ranking_scores(estimator: Any, X: Any, k: int) -> tuple[Any, Any]:
 
 def _one_class_a_column(estimator: Any) -> NDArray[Any] | None:
     classes = getattr(estimator, "classes_", None)
-    # MultiOutputClassifier has one array of classes a column
+    # MultiOutputClassifier has one array of classes per column
     return classes if isinstance(classes, np.ndarray) and classes.ndim == 1 else None
 
 

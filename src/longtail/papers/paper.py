@@ -232,7 +232,7 @@ def _names(trial: Trial) -> tuple[str, ...]:
 def read_table(
     text: str, methods: Mapping[str, str] | tuple[str, ...], metrics: Mapping[str, str]
 ) -> Values:
-    """The values of a table that is written as lines of data set, metric and one figure a method.
+    """The values of a table that is written as lines of data set, metric and one figure per method.
 
     Parameters
     ----------

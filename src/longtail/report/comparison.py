@@ -40,7 +40,7 @@ SHORT_SET_NAMES = {
 """Headings of the metrics of label sets."""
 
 CLASS_NAMES = {"accuracy": "accuracy", "maf1": "MaF1", "covered_classes": "covered"}
-"""Headings of the metrics of data with one class a point."""
+"""Headings of the metrics of data with one class per point."""
 
 _IN_WORDS = {
     "train_seconds": "training time",
@@ -88,7 +88,7 @@ class ComparisonTable:
 
     @classmethod
     def rankings(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
-        """nDCG, of which nDCG@1 is P@1, coverage, and points predicted a second."""
+        """nDCG, of which nDCG@1 is P@1, coverage, and points predicted per second."""
         metrics = [f"nDCG@{at}" for at in k if at > 1]
         metrics += [f"C@{at}" for at in k]
         return cls(

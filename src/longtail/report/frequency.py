@@ -36,7 +36,7 @@ def frequency_figure(
 ) -> Figure:
     """The share of true labels found among the k best, by training points of the label.
 
-    One row a method, one mark a bin that has true labels.
+    One row per method, one mark per bin that has true labels.
 
     Parameters
     ----------

@@ -150,7 +150,7 @@ def candidate_line(trial: Trial, candidate: Candidate) -> str:
 
 
 def differences_text(found: Sequence[Difference]) -> str:
-    """The paper's own method against the others on one data set, one line a method and metric.
+    """The paper's own method against the others on one data set, one line per method and metric.
 
     Examples
     --------

@@ -15,8 +15,8 @@ from longtail._numba import kernel, unsigned
 def add_rows(Z, signs, weights, folds, left_out, W, losses, moments):
     """Add the squared hinge losses of a block, and the moments of the rows within the margin.
 
-    Z (n, p); W (p, B), a column a problem; losses (B,); moments (B, p(p + 1)/2 + p): the sums of
-    weight·z_i·z_j for j <= i, row by row, and then those of weight·z_i. Problem b leaves out the
+    Z (n, p); W (p, B), one column per problem; losses (B,); moments (B, p(p + 1)/2 + p): the sums
+    of weight·z_i·z_j for j <= i, row by row, and then those of weight·z_i. Problem b leaves out the
     rows of fold left_out[b]. O(n·B·p) and O(p²) for every row within a margin.
     """
     n, p = Z.shape

@@ -153,9 +153,9 @@ def fit_streamed(
 
     Notes
     -----
-    A pass costs O(p) a row and problem and O(p²) more where the row is within the margin; some 6 to
-    20 passes are needed, whatever the number of problems. Memory: a block a thread, and O(p²) a
-    problem and block under way.
+    A pass costs O(p) per row and problem and O(p²) more where the row is within the margin; some 6
+    to 20 passes are needed, whatever the number of problems. Memory: one block per thread, and
+    O(p²) per problem and block under way.
 
     Examples
     --------
@@ -384,6 +384,6 @@ def _checked_start(warm_start: Any, shape: tuple[int, int, int]) -> _Array:
     start = np.asarray(warm_start, dtype=np.float64)
     if start.shape != shape or not np.isfinite(start).all():
         raise InputError(
-            f"warm_start must be finite and of shape {shape}: a vector a strength and fold."
+            f"warm_start must be finite and of shape {shape}: one vector per strength and fold."
         )
     return start

@@ -124,7 +124,7 @@ def _solve_positive(A, b, n):
 def _polish(model, w, gradient, strength, bias_strength, rest, outside, first, size, step, product):
     """Solve the model for the weights that are not zero as if their signs stayed, and go to the
     lowest point on the way there; weights that arrive at zero stay there, and it begins again. For
-    models on which coordinate descent crawls. O(n³) a turn for n such weights."""
+    models on which coordinate descent crawls. O(n³) per turn for n such weights."""
     held = np.empty(size, np.int64)
     along, crossing = np.empty(size), np.empty(size)
     for _ in range(50):
@@ -251,7 +251,7 @@ def descend(model, w, gradient, strength, bias_strength, rest, first, size, enou
     """Minimise the quadratic model; `step` and `product` = model·step come back.
 
     `rest` is the weight of the rows outside that are no part of the model: their squared hinge is
-    minimised as it is. Cost a sweep: O(size) for each weight that moves.
+    minimised as it is. Cost per sweep: O(size) for each weight that moves.
     """
     step[:size] = 0.0
     product[:size] = 0.0

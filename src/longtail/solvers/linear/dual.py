@@ -7,8 +7,8 @@ all points once; those that violate the margin join, the worst first, until the 
 *all* points is within the tolerance. The look at all points is shared by the problems of a block,
 which reads X once for all of them.
 
-Cost a problem: some 20 sweeps over the working set, O(nnz of a few hundred points) each, and three
-to five looks at all points, O(nnz) each. On badly scaled data coordinate descent may crawl; a
+Cost per problem: some 20 sweeps over the working set, O(nnz of a few hundred points) each, and
+three to five looks at all points, O(nnz) each. On badly scaled data coordinate descent may crawl; a
 problem that it leaves unsolved is finished by Newton steps over all points, which start from its
 weights and keep its lower bound.
 """

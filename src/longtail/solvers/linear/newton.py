@@ -12,8 +12,8 @@ bounds its distance to the optimum.
 The inner systems are solved in single precision, which halves what moves through the caches; the
 gradient, the scores and the objective are double.
 
-Cost: O(nnz) a pass over X and problem. A problem takes 10 to 40 passes at strength 1, most of them
-conjugate-gradient steps, and about twice as many at 0.1.
+Cost: O(nnz) per pass over X and problem. A problem takes 10 to 40 passes at strength 1, most of
+them conjugate-gradient steps, and about twice as many at 0.1.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class SoftmaxFit:
     Attributes
     ----------
     weights : array of shape (D + 1, K)
-        One column a class; the last row is the bias.
+        One column per class; the last row is the bias.
     objective : float
         Value of the objective, penalty included.
     violation : float
@@ -115,9 +115,9 @@ def fit_softmax(
 
     Notes
     -----
-    Cost: O(nnz(X)·K) a product with the Hessian, 5 to 100 of them a Newton step, some 5 to 30 steps
-    from nothing and two or three from a good start. Memory: about twelve arrays of (D + 1)·K, where
-    features that no point has do not count; and N·K probabilities, where they fit in 1 GB. Of
+    Cost: O(nnz(X)·K) per product with the Hessian, 5 to 100 of them per Newton step, some 5 to 30
+    steps from nothing and two or three from a good start. Memory: about twelve arrays of (D + 1)·K,
+    where features that no point has do not count; and N·K probabilities, where they fit in 1 GB. Of
     some thousand classes and more, products with the Hessian go by rounded probabilities, see
     `longtail.solvers.softmax.rounded`, at a tenth of the cost or less.
 

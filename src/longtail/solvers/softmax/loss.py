@@ -175,7 +175,7 @@ class SoftmaxLoss:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Threads for what is done within; BLAS is held down to one a lane."""
+        """Threads for what is done within; BLAS is held down to one per lane."""
         with one_thread():
             if self._threads == 1:
                 yield

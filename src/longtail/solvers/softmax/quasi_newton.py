@@ -3,7 +3,7 @@
 Far from the minimum of a multinomial loss with very many classes, Newton's quadratic model holds
 only for tiny steps, as a step that is right for one class is far too long for another, and what
 products with the Hessian tell is wasted. A line search along directions that follow from the last
-few gradients gets on with one evaluation a step. Near the minimum it is the other way round; see
+few gradients gets on with one evaluation per step. Near the minimum it is the other way round; see
 `minimise`.
 
 After every round the pairs of the memory are dropped, so that the state between two rounds is the

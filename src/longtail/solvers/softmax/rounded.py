@@ -111,7 +111,7 @@ class Rounder:
 
     Notes
     -----
-    O(K) a point. Memory: three times a block's probabilities, and 12 bytes for each that is kept.
+    O(K) per point. Memory: three times a block's probabilities, and 12 bytes for each that is kept.
 
     Examples
     --------
