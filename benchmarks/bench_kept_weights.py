@@ -1,4 +1,4 @@
-"""How many weights linear problems keep, beside what `estimate` reckons with.
+"""How many weights linear problems keep, beside what `estimate` assumes.
 
     make bench-kept-weights
     python benchmarks/bench_kept_weights.py --sets bibtex,texts --labels 20

@@ -96,7 +96,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Raise `ParameterError` for values that do not fit each other; before any work.
 
         Each value by itself was checked already, by what the constructor declares; see
-        `longtail.parameters`. It must not matter what this machine has, since loading asks as well.
+        `longtail.parameters`. The answer must not depend on this machine, since loading calls it as
+        well.
         """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -180,7 +181,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             killed one stopped and gives the same model.
         progress : bool or callable, optional
             None: a bar on stderr, if that is a terminal and the work takes long. True, False: at
-            once, never. A callable is told `(what, done, total)`.
+            once, never. A callable is called with `(what, done, total)`.
 
         Returns
         -------
@@ -273,7 +274,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         σ(scale·score + shift) is the probability that the label is right, as `longtail.decisions`
         calibrates it; without calibration scale and shift are those that the kind of score
         suggests. Linear methods rank all labels so; others the max(100, 10k) that score highest.
-        A label without a training point gets nothing on top, since nothing is known of it.
+        A label without a training point gets no bonus, since nothing is known about it.
         """
         check_is_fitted(self)
         check_count(k=k)

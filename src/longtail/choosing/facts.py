@@ -116,7 +116,7 @@ class DataFacts:
 
 
 def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False, graph: bool = True) -> DataFacts:
-    """Measure what decides.
+    """Measure the facts that decide.
 
     Parameters
     ----------

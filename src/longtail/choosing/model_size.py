@@ -87,7 +87,7 @@ def saved_size(
     keep : path, optional
         The model folder to write; by default it is a temporary one.
     meta : dict, optional
-        What the model is to remember of its making.
+        What the model is to record of its training.
 
     Examples
     --------

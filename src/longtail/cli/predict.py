@@ -129,7 +129,7 @@ def predict(
                 done += 1
             stream.flush()
             if bar is not None:
-                bar("predicting", done, None)  # type: ignore[arg-type] # nobody knows the end
+                bar("predicting", done, None)  # type: ignore[arg-type] # the end is unknown
     skipped.warn()
 
 

@@ -128,7 +128,7 @@ def _scores(model: Model, data: Dataset, depth: int) -> HeldOutScores:
 
 
 def _keep(calibration: Calibration, folder: Path) -> None:
-    """Write the model anew with its calibration, and otherwise as it was."""
+    """Write the model again with its calibration, otherwise unchanged."""
     import numpy as np
 
     from longtail import store

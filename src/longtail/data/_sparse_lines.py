@@ -57,7 +57,7 @@ class LineOptions:
 
 
 def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """float32 or float64; anything else gets a sentence."""
+    """float32 or float64; anything else raises an error."""
     try:
         found = np.dtype(dtype)
     except TypeError:
@@ -268,7 +268,7 @@ def check_row_count(blocks: LineBlocks, claimed: int, found: int) -> None:
 
 
 def warn_of_data(message: str) -> None:
-    """Warn that a file was read but is odd."""
+    """Warn that a file was read but looks wrong."""
     warnings.warn(message, DataWarning, stacklevel=5)
 
 

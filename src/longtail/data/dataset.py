@@ -210,11 +210,11 @@ class Dataset:
 
         Labels: the model's come first, in its order, those that no point has included. Labels of
         the points that the model does not know are *kept*, behind them: the model cannot predict
-        them, and recall, subset accuracy or nDCG that forgot them would flatter it. So Y may be
+        them, and recall, subset accuracy or nDCG without them would be too high. So Y may be
         wider than the model's scores; widen those with `scores.resize(data.Y.shape)`.
 
-        Features: those that the model does not know are dropped, for it has no weight for them, and
-        those that only the model knows become empty columns.
+        Features: those that the model does not know are dropped, since it has no weight for them,
+        and those that only the model knows become empty columns.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ def make_longtail(
     noise: float = 0.4,
     random_state: int | np.random.RandomState = 0,
 ) -> Dataset:
-    """Documents with power-law labels that occur in groups and can be told by a few rare words.
+    """Documents with power-law labels that occur in groups and are recognised by a few rare words.
 
     Parameters
     ----------

@@ -57,8 +57,8 @@ def read_jsonl(
         separator, or null. None: there are no labels, as in data to predict.
     label_separator : str, optional
         What stands between labels in a string; "" for a string that is one label. By default the
-        only one of `;`, `|` and `,` that occurs in the file's label strings; if several do, you are
-        asked to say. Strings that are lists in JSON are read as such.
+        only one of `;`, `|` and `,` that occurs in the file's label strings; if several do, you
+        must give it. Strings that are lists in JSON are read as such.
     max_line_bytes : int
         A longer line is refused.
     on_error : {"raise", "skip"}

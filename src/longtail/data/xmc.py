@@ -48,9 +48,9 @@ def read_xmc(
     """Read XMC text in the old layout, gzipped or not.
 
     Names are taken from `feature_names.txt` and `label_names.txt` beside the file. Where the header
-    claims fewer features or labels than the lines hold, the lines are believed, with a
-    `DataWarning`; the number of points is that of the lines in any case. Values of zero are not
-    stored. Time O(bytes); memory about twice the matrices returned.
+    claims fewer features or labels than the lines hold, the lines count, with a `DataWarning`; the
+    number of points is that of the lines in any case. Values of zero are not stored. Time O(bytes);
+    memory about twice the matrices returned.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ def fit_calibration(held: HeldOutScores, *, k: int = 5) -> Calibration:
     """Learn from held-out scores how likely a label of a given score is right.
 
     A logistic regression of "the point has the label" on the score, over the `k` best labels of
-    every point; with Platt's smoothed targets, so that it exists even if the scores tell right from
-    wrong without fail.
+    every point; with Platt's smoothed targets, so that it exists even if the scores separate right
+    from wrong perfectly.
 
     Parameters
     ----------

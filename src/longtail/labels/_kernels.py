@@ -137,9 +137,9 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
         for p in range(indptr[label], indptr[label + 1]):
             if cluster[neighbours[p]] == cluster[label]:
                 inside[label] += weights[p]
-    to_cluster = np.zeros(members.shape[0])  # weights from the label at hand
+    to_cluster = np.zeros(members.shape[0])  # weights from the current label
     to_label = np.zeros(n)
-    to_own = np.zeros(n)  # weights from the cluster at hand
+    to_own = np.zeros(n)  # weights from the current cluster
     for _ in range(sweeps):
         changes = 0
         for own in range(members.shape[0]):

@@ -1,4 +1,4 @@
-"""From whatever a user calls y to a sparse 0/1 matrix with names, and back.
+"""From any accepted form of y to a sparse 0/1 matrix with names, and back.
 
 Four forms are understood, and an answer is given back in the form that came in:
 

@@ -1,4 +1,4 @@
-"""Whether a paper's own method differs from the others by more than the luck of the seeds."""
+"""Whether a paper's own method differs from the others by more than chance between seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a comparison, which grow line by line, and who is best at what.
+"""The tables of a comparison, which grow line by line, and which method is best at what.
 
 Widths are fixed by the names of the methods, which are known before the first of them is trained:
 a row can be printed as soon as it is there. Metrics are shown in percent.
@@ -138,7 +138,7 @@ class ComparisonTable:
 
 
 def best_line(comparison: Comparison) -> str | None:
-    """Who is best at what, in one sentence; None with fewer than two results.
+    """Which method is best at what, in one sentence; None with fewer than two results.
 
     Examples
     --------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOOKS = (("^", ORANGE), ("s", GREY), ("o", BLUE), ("D", "#4d9a51"), ("v", "#8d5bab"))
-"""Of the bins, rarest first; after five they come again."""
+"""Of the bins, rarest first; after five they repeat."""
 
 
 def trained_bins(frame: pl.DataFrame) -> pl.DataFrame:

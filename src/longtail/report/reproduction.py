@@ -181,7 +181,7 @@ def differences_text(found: Sequence[Difference]) -> str:
 
 
 def notes_text(notes: Iterable[FigureNote]) -> str:
-    """What else is odd about the figures, one line each."""
+    """What else looks wrong about the figures, one line each."""
     return "\n".join(f"Note on {_where(note)}: {printable(note.about)}." for note in notes)
 
 

@@ -26,7 +26,7 @@ from longtail.runtime.workers import check_running
 from longtail.search._index_kernels import above_rows, all_rows, topk_rows
 
 CHUNK = 256  # rows that are worth a piece of work of their own
-PIECES = 8  # a thread, so that none waits long for another at the end
+PIECES = 8  # per thread, so that none waits long for another at the end
 LARGEST = 1024  # rows per piece, so that a run can be stopped soon
 RANKINGS = 4  # that an index remembers
 _Array = NDArray[Any]
@@ -53,7 +53,7 @@ class _Scratch(NamedTuple):
 class LinearIndex:
     """A linear model made ready to answer: what can be known without a point is kept.
 
-    The weights are used where they are, be it a read-only file mapped into memory; they must not
+    The weights are used where they are, even in a read-only file mapped into memory; they must not
     be changed while the index is in use. Threads may share an index.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Kernels of streamed problems: a block of rows against all problems that are still on their way.
+"""Kernels of streamed problems: a block of rows against all problems that are not solved yet.
 
 Per row the products z_i·z_j and the z_i stand in one vector, which every problem that the row is
 active in adds to its own: that is the Hessian and the linear part of the gradient at once.

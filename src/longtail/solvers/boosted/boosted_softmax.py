@@ -1,6 +1,6 @@
 """`fit_boosted_softmax`: probabilities of classes by boosted trees, from nothing to the last tree.
 
-The counterpart of `fit_softmax` for what no linear function tells.
+The counterpart of `fit_softmax` for targets that no linear function fits.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def fit_boosted_softmax(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress, and where the trees are kept after every step.
+        Progress callback, and where the trees are kept after every step.
 
     Returns
     -------

@@ -171,7 +171,7 @@ def boost_binary(
         Weights of the rows.
     growth : Growth
     n_steps : int
-        Trees per problem. A problem whose loss is next to nothing at the beginning gets none.
+        Trees per problem. A problem whose loss is almost zero at the start gets none.
     place : tuple of int
         Numbers that tell these problems from others, for the drawing of features.
 

@@ -1,8 +1,8 @@
 """LightGBM as a grower of trees: derivatives in, plain arrays out.
 
-Only here is LightGBM known. X is binned once; a grower then takes first and second derivatives of
-any objective, by the scores of several outputs at some of the rows, and fits one tree per output to
-the Newton step. Nothing of LightGBM's is kept once the trees are taken.
+Only this module knows LightGBM. X is binned once; a grower then takes first and second derivatives
+of any objective, by the scores of several outputs at some of the rows, and fits one tree per output
+to the Newton step. Nothing of LightGBM's is kept once the trees are taken.
 """
 
 from __future__ import annotations

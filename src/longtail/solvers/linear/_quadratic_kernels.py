@@ -11,7 +11,7 @@ import numpy as np
 
 from longtail._numba import kernel, unsigned
 
-MEMORY = 5  # sweeps from which the next ones are foretold
+MEMORY = 5  # sweeps from which the next ones are predicted
 CRAWL = 150  # sweeps after which a model is solved directly
 DIRECT = 600  # weights up to which a model is solved as a linear system
 
@@ -19,7 +19,7 @@ DIRECT = 600  # weights up to which a model is solved as a linear system
 @kernel
 def mirror(model, size):
     """The lower triangle of the model into the upper one, in tiles that the cache holds, and the
-    diagonal a hair larger. O(size²)."""
+    diagonal slightly larger. O(size²)."""
     for f in range(size):
         model[f, f] += 1e-10 * (1.0 + model[f, f])
     for top in range(0, size, 16):

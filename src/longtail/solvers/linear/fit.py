@@ -185,7 +185,7 @@ def fit_linear(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress and where checkpoints go.
+        Progress callback and checkpoint folder.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class Step:
     objective : float
         F(w).
     violation : float
-        Of the optimality conditions, relative to the strength; NaN where nobody looked.
+        Of the optimality conditions, relative to the strength; NaN where it was not computed.
     """
 
     w: Vector

@@ -110,7 +110,7 @@ def fit_ridge(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress and where checkpoints go.
+        Progress callback and checkpoint folder.
 
     Returns
     -------

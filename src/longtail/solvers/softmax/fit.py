@@ -107,7 +107,7 @@ def fit_softmax(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress, and where the weights are kept after every step.
+        Progress callback, and where the weights are kept after every step.
 
     Returns
     -------
