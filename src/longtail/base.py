@@ -96,8 +96,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Raise `ParameterError` for values that do not fit each other; before any work.
 
         Each value by itself was checked already, by what the constructor declares; see
-        `longtail.parameters`. The answer must not depend on this machine, since loading calls it as
-        well.
+        `longtail.parameters`. It must not depend on this machine, since loading calls it too.
         """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
