@@ -411,7 +411,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if len(feature_names) != row.shape[1]:
             raise InputError(
                 f"There are {len(feature_names)} feature names for {row.shape[1]} features; give "
-                "one name a column."
+                "one name per column."
             )
         best = label is None and None not in self.classes_.tolist()  # None may be a name
         column = self._best_column(row) if best else int(columns_of([label], self.classes_)[0])

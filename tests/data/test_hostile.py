@@ -367,7 +367,7 @@ def test_long_line(tmp_path: Path, format: str) -> None:
         return
     for filler in (b"1", b"0 ", b"a"):
         error = refused(tmp_path, format, filler * (LONG // len(filler)))
-        assert "line is longer than 8,388,608 bytes; if it is meant, pass" in error.reason
+        assert "line is longer than 8,388,608 bytes; if intended, pass" in error.reason
         assert error.line == 1
     good = FORMATS[format].good.encode()
     error = refused(tmp_path, format, good + b"0" * LONG + b"\n" + good)

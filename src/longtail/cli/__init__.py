@@ -47,7 +47,7 @@ def _show_version(wanted: bool) -> None:
 def longtail(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Classification with very many labels, most of them rare.

@@ -113,7 +113,7 @@ def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -
     odd = next((text for text in texts if "\n" in text or "\r" in text), None)
     if odd is not None:
         raise InputError(
-            f"The name {shown(odd)} holds a line break, so it cannot be written one name a line."
+            f"The name {shown(odd)} holds a line break, so it cannot be written on one line."
         )
     if present is not None:
         if read_names(present) != texts:

@@ -229,7 +229,7 @@ def _csv_records(
                 found = next(reader, None)
         except csv.Error as error:
             found = lines.error(
-                f"the quotes or fields from here on cannot be made out ({error})", line=start
+                f"the quotes or fields from here on cannot be read ({error})", line=start
             )
         if found is None:
             return

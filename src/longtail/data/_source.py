@@ -109,7 +109,7 @@ class Source(AbstractContextManager["Source"]):
         if self._ratio_limit and self._unpacked > self._ratio_limit:
             raise DataError(
                 f"the gzip file unpacks to more than {_HONEST_RATIO} times its size, which data "
-                "hardly does; unpack it first if it is meant",
+                "hardly does; unpack it first if this is intended",
                 path=self.path,
                 line=line,
             )
@@ -220,7 +220,7 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
             whole = searched + length < self._end
             if searched - self._begin + length > self._max_line_bytes:
                 raise self.error(
-                    f"the line is longer than {self._max_line_bytes:,} bytes; if it is meant, pass "
+                    f"the line is longer than {self._max_line_bytes:,} bytes; if intended, pass "
                     "a larger max_line_bytes"
                 )
             if whole:

@@ -241,8 +241,8 @@ def read_header(
     for name, token in zip(names, tokens, strict=True):
         if len(token) > 18 or int(token) > LARGEST_ID + 1:
             raise blocks.error(
-                f"the header claims {shown(token, 30)[1:-1]} {name}, more than the 2^31 - 1 that "
-                "can be; correct the header",
+                f"the header claims {shown(token, 30)[1:-1]} {name}, more than the 2^31 - 1 "
+                "allowed; correct the header",
                 line=number,
             )
     return tuple(int(token) for token in tokens)

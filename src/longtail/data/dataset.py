@@ -90,7 +90,7 @@ class Dataset:
             if len(feature_names) != self.n_features:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {self.n_features} features; "
-                    "give one name a column."
+                    "give one name per column."
                 )
             self._set("feature_names", feature_names)
         if self.texts is not None:

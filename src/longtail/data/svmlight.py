@@ -99,7 +99,7 @@ def read_svmlight(
     claimed_features, claimed_labels = (int(sizes[2]), int(sizes[3])) if sizes else (0, 0)
     if max(claimed_features, claimed_labels) > _LARGEST_CLAIM:
         raise DataError(
-            "the remark claims more features or labels than the 2^31 - 1 that can be; correct it",
+            "the remark claims more features or labels than the 2^31 - 1 allowed; correct it",
             path=path,
             line=1,
         )

@@ -58,8 +58,8 @@ def align_truth(
     encoded = encode_like(Y_true, classes)
     if classes is not None and len(classes) != width:
         raise InputError(
-            f"There are {len(classes)} classes for {width} columns of scores; give one name a "
-            "column, in order."
+            f"There are {len(classes)} classes for {width} columns of scores; give one name "
+            "per column, in order."
         )
     if by_name(encoded) and classes is not None:
         position = _positions(classes)
@@ -152,7 +152,7 @@ def align_sets(
         else:
             raise InputError(
                 f"There are {len(classes or ())} classes for {encoded.matrix.shape[1]} label "
-                "columns; give one name a column, in order."
+                "columns; give one name per column, in order."
             )
     for matrix in matrices:
         matrix.resize((matrix.shape[0], len(position)))

@@ -361,7 +361,7 @@ def _finished(problems: _Problems, shape: tuple[int, int], tol: float) -> Stream
     if not converged:
         warnings.warn(
             f"{int((violation > tol).sum())} of {len(norm)} streamed problems ended after "
-            f"{problems.passes} passes, or for want of precision, with a gradient of up to "
+            f"{problems.passes} passes, or for lack of precision, with a gradient of up to "
             f"{violation.max():.1e} of that at zero; scale the features, lower C or raise the "
             "limit.",
             ConvergenceWarning,

@@ -194,7 +194,7 @@ def _make_locked(target: Path) -> tuple[Path, int | None]:
             return folder, lock
         if lock is not None:
             os.close(lock)
-    raise ModelError(f"{target}: cannot be written: its workplaces vanish; is a cleaner at work?")
+    raise ModelError(f"{target}: cannot be written: another program deletes its work folders.")
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:

@@ -371,7 +371,7 @@ def _warn(fit: LinearFit, task: LinearTask, run: Run) -> None:
         limits += f" or {task.max_seconds:g} seconds"
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems ended, {limits} or for want of precision, "
+            f"{len(left)} of {task.n_problems} problems ended, {limits} or for lack of precision, "
             f"{_distance(fit, left)} ({_named(left, run.names, task)}); "
             "scale the features, raise strength or raise the limit.",
             ConvergenceWarning,

@@ -268,7 +268,7 @@ def _warn(fit: RidgeFit, task: RidgeTask) -> None:
     if len(left):
         warnings.warn(
             f"{len(left)} of {task.n_problems} regressions ended after {task.max_iter} steps, or "
-            f"for want of precision, with a relative gap up to {fit.gap[left].max():.1e}; scale "
+            f"for lack of precision, with a relative gap up to {fit.gap[left].max():.1e}; scale "
             "the features, raise strength or raise the limit.",
             ConvergenceWarning,
             stacklevel=3,

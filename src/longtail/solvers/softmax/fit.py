@@ -291,7 +291,7 @@ def solve(
 def warn_of(what: str, minimum: Minimum, scale: float) -> None:
     """Say in one sentence that a problem was not solved."""
     warnings.warn(
-        f"{what} ended after {minimum.steps} iterations, or for want of precision, with a gradient "
+        f"{what} ended after {minimum.steps} iterations, or for lack of precision, with a gradient "
         f"of {minimum.gradient_norm / scale:.1e} of that at zero; scale the features, raise "
         "strength (lower C) or raise the limit.",
         ConvergenceWarning,
