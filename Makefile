@@ -19,7 +19,7 @@ PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tai
 demo: $(CORE)
 	$(BIN)/longtail demo
 
-# Two workers with a core each: libraries that start threads of their own only wait for each other.
+# Two workers, one core each: libraries that start their own threads would only slow each other down.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 FAST := -m "not exhaustive"
 
@@ -27,11 +27,11 @@ test: $(TEST) lint browser
 	$(PYTEST) $(FAST)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
 
-# The same and what is marked exhaustive: every method where one per base class will do, and data at full size.
+# The same plus the tests marked exhaustive: every method instead of one per base class, and data at full size.
 test-all: FAST :=
 test-all: test
 
-# Which lines of src/ make test runs, those of commands in processes of their own included; at least 95 %.
+# Which lines of src/ `make test` runs, including commands in their own processes; at least 95 %.
 coverage: $(TEST) browser
 	$(PYTEST) $(FAST) --cov --cov-report=term
 
@@ -41,7 +41,7 @@ lint: $(TEST)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
-# The report is looked at in Debian's chromium; where it cannot be had, that test is skipped.
+# One test opens the report in Debian's chromium; it is skipped where chromium is not available.
 browser:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || { \
 	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
@@ -101,8 +101,8 @@ bench-kept-weights: $(TEST)
 bench-same-models: $(TEST)
 	$(BIN)/python benchmarks/bench_same_models.py $(ARGS)
 
-# The commands of these pages as a new user runs them, each task in a fresh environment that has the
-# wheel alone; what they print is put into the pages.
+# Runs the commands of these pages as a new user would, each task in a fresh environment with only the
+# wheel, and puts their output into the pages.
 pages: wheel
 	$(PYTHON) tests/pages.py $(PAGES) --wheel dist/longtail-*.whl
 
@@ -111,15 +111,15 @@ wheel: $(TEST)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
 	$(BIN)/python -m build
 
-# The wheel in an environment of its own without any extra: what a user has after pip install.
+# Tests the wheel in its own environment without extras: what a user has after pip install.
 test-wheel: wheel
 	rm -rf $(WHEEL)
 	$(PYTHON) -m venv $(WHEEL)
 	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check dist/longtail-*.whl
 	$(WHEEL)/bin/python tests/try_wheel.py
 
-# The contract, the readers, the store, the tables and what the extras bring, with the oldest versions
-# that are allowed. There is no torch in it, so dbpc is left out.
+# Tests the contract, the readers, the store, the tables and the extras with the oldest allowed
+# versions. torch is not installed there, so dbpc is left out.
 test-oldest: $(OLDEST)/.installed
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -k "not dbpc" \
 	tests/test_contract.py tests/test_tagger.py tests/decisions tests/store tests/labels tests/data \
@@ -146,9 +146,9 @@ $(OLDEST)/.installed: pyproject.toml oldest.txt
 	--editable ".[boost,neighbors,report]" "pytest>=8.0" "hypothesis>=6.100" "pandas>=2.1,<2.2"
 	touch $@
 
-# Each peer where its own dependencies can be met; what is in alone-PEER.txt is installed without its
-# dependencies. Where a peer cannot be installed, failed.txt says why, and the benchmark goes without
-# it; the next run of make tries again.
+# Each peer gets its own environment; what alone-PEER.txt lists is installed without dependencies.
+# If a peer cannot be installed, failed.txt says why and the benchmark skips it; the next run of make
+# tries again.
 $(PEERS)/.venv/%/.installed: $(PEERS)/requirements-%.txt
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@{ $(PYTHON) -m venv $(@D) && \

@@ -5,7 +5,7 @@
 
 The paper's tables are done by `longtail reproduce cbm`. Here:
 
-- decoder: points a second at 100 labels and 30 components, two threads, best of three; the sets
+- decoder: points per second at 100 labels and 30 components, two threads, best of three; the sets
   looked at for each point. Weights of the components are drawn from a Dirichlet distribution with
   parameter 0.2, log-odds from a normal one with mean -6 and deviation 3.
 - mediamill: seconds and peak memory of training on 31,000 points with 101 labels, for the mixture

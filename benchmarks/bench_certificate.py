@@ -308,7 +308,7 @@ def eurlex(n_labels):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--labels", type=int, default=12, help="labels a sample")
+    options.add_argument("--labels", type=int, default=12, help="labels per sample")
     chosen = options.parse_args()
     data_folder()
     warnings.simplefilter("ignore", ConvergenceWarning)

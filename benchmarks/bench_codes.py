@@ -4,11 +4,11 @@
     python benchmarks/bench_codes.py --only wordnet --splits 3 --json figures.json
 
 Every data set is split at random into 50 % for training, 25 % for validation and 25 % for testing,
-several times. Strengths, bits a label and sizes of label sets are chosen by the Hamming loss on the
-validation part, for every method. Logistic regression everywhere but for compressed sensing and
+several times. Strengths, bits per label and sizes of label sets are chosen by the Hamming loss on
+the validation part, for every method. Logistic regression everywhere but for compressed sensing and
 PLST, which are ridge regressions. R-BF takes the code that its own rule chooses within the size,
 with fewer bits where more would say nothing more; "R-BF, all bits" takes the largest code that fits
-among those that lose as little. The bits a label of S-BF are chosen at C = 10 and a loose
+among those that lose as little. The bits per label of S-BF are chosen at C = 10 and a loose
 tolerance, going up until two more bits were no better. The p-values are of paired t-tests over the
 test points of each split, the largest of them. The data are read from the folder in data_folder.py.
 """

@@ -1,4 +1,4 @@
-"""How many weights linear problems keep, beside what `estimate` reckons with.
+"""How many weights linear problems keep, beside what `estimate` assumes.
 
     make bench-kept-weights
     python benchmarks/bench_kept_weights.py --sets bibtex,texts --labels 20
@@ -6,7 +6,7 @@
 Forty labels of all sizes of each set are trained with several C, small weights dropped as usual,
 and what is kept of all of them is set beside what `weights_kept` says: said / kept. The constants
 `PULL` in longtail/solvers/costs.py were set on these sets. "texts" are the built-in ones,
-"openings" their first six words, "glosses" the last six words of WordNet's, "made" six words a
+"openings" their first six words, "glosses" the last six words of WordNet's, "made" six words per
 point drawn by Zipf's law.
 """
 

@@ -12,7 +12,7 @@ The paper's table and curves are done by `longtail reproduce mrb`. Here:
 - bias: accuracy of one-versus-one with and without a bias, 100 classes, mean of three samples.
 - variants: mRb on 1,000 classes, mean of three samples: with and without leave-one-out, on all,
   uniform and adversarial pairs, and at several C.
-- speed: documents a second at 7,500 classes, two threads, top 5, best of three.
+- speed: documents per second at 7,500 classes, two threads, top 5, best of three.
 - other-C: one-versus-all at several C beside mRb, the first sample of each number of classes;
   takes long, so only if it is asked for.
 """

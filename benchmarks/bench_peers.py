@@ -207,7 +207,7 @@ def main() -> None:
         try:
             rows = measured[problem.name] = measure(problem, results, given)
         except KeyboardInterrupt:
-            raise SystemExit(f"Broken off; --resume {results.file} goes on.") from None
+            raise SystemExit(f"Interrupted; --resume {results.file} goes on.") from None
         heading = f"{problem}, {problem.means}, two threads, best of {given.repeats}"
         notes = remarks(rows)
         print("\n".join([heading, text_table(rows), *(f"  {note}" for note in notes)]) + "\n")

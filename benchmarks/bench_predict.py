@@ -1,4 +1,4 @@
-"""Prediction with a sparse linear model: rows a second in batches, and the time of a single row.
+"""Prediction with a sparse linear model: rows per second in batches, and the time of a single row.
 
     make bench-predict
     python benchmarks/bench_predict.py --train

@@ -37,7 +37,7 @@ def set_figures(truth: Any, found: Any) -> str:
 
 
 def trees() -> None:
-    """By trees a label: those that the rounds done have added, and where the tolerance stops."""
+    """By trees per label: those that the rounds done have added, and where the tolerance stops."""
     from longtail.methods.joint import LabelPowerset
 
     print("  trees a label or set: subset accuracy / Jaccard / Hamming")

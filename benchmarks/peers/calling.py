@@ -59,7 +59,7 @@ METHODS = {
 }  # fmt: skip
 
 
-class PeerMissing(Exception):  # noqa: N818 - a reason to go without, not a failure
+class PeerMissing(Exception):  # noqa: N818 - a reason to skip the method, not a failure
     """The method is not installed, or its driver failed; the message says which."""
 
 

@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
     @property
     def means(self) -> str:
-        """Features and labels a point, and how many labels there are to learn."""
+        """Features and labels per point, and how many labels there are to learn."""
         n, occur = self.X.shape[0], len(np.unique(self.Y.indices))
         return (
             f"{self.X.nnz / n:.1f} features and {self.Y.nnz / n:.1f} labels a point, "

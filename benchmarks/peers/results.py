@@ -1,4 +1,4 @@
-"""Figures of a comparison as they come: kept in a file after every call, and taken up from it."""
+"""Figures of a comparison as they come: kept in a file after every call, and resumed from it."""
 
 from __future__ import annotations
 

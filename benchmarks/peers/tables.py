@@ -79,7 +79,7 @@ def machine_line(machine: dict[str, Any]) -> str:
 
 
 def version_lines(rows: Iterable[Row]) -> list[str]:
-    """One line a method: its settings, its version and those of what it stands on."""
+    """One line per method: its settings, its version and those of what it stands on."""
     said: dict[str, str] = {}
     for row in rows:
         if row.turns and row.method not in said:

@@ -1,4 +1,4 @@
-"""How every kernel of the house is compiled: no GIL, cached on disk, plain IEEE arithmetic.
+"""How every kernel is compiled: no GIL, cached on disk, plain IEEE arithmetic.
 
 `fastmath` stays off on purpose: without it LLVM neither reorders nor fuses operations, so a result
 does not depend on how wide a loop was vectorised, nor on how the work was cut into blocks. One
@@ -22,7 +22,7 @@ fused_kernel = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=
 unsigned = np.uint64
 """Type of subscripts in hot loops: numba spares the test for negative ones, and LLVM vectorises.
 
-The caller vouches that they are in range; matrices are checked before they reach a kernel.
+The caller guarantees that they are in range; matrices are checked before they reach a kernel.
 """
 
 

@@ -21,7 +21,7 @@ from longtail.errors import InputError, ParameterError
 def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     """A `csr_array` view of any scipy matrix or array-like, with sorted, summed indices.
 
-    Costs nothing but the wrapper when the matrix already is canonical CSR of that dtype.
+    Costs only the wrapper when the matrix already is canonical CSR of that dtype.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
         matrix = np.atleast_2d(np.asarray(matrix))
     out = sp.csr_array(matrix, dtype=dtype)
     if isinstance(matrix, sp.csr_array | sp.csr_matrix) and matrix.has_canonical_format:
-        out.has_canonical_format = True  # which the matrix remembers, so that it is found out once
+        out.has_canonical_format = True  # the matrix remembers this, so it is checked once
     if not out.has_canonical_format:
         if out is matrix or (sp.issparse(matrix) and np.shares_memory(out.data, matrix.data)):
             out = out.copy()
@@ -56,8 +56,8 @@ def all_finite(values: NDArray[Any]) -> bool:
 def stacked(parts: list[sp.csr_array]) -> sp.csr_array:
     """Matrices one below the other; one alone is not copied.
 
-    The list is emptied: each is let go once it is copied, so that there is little more than one
-    copy of all at any time.
+    The list is emptied: each is freed once it is copied, so that memory holds little more than one
+    copy of all.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def ranked(
     scores : CSR matrix or dense array of shape (n, L)
         Of a sparse matrix only the stored entries take part.
     k : int
-        How many labels a row.
+        How many labels per row.
 
     Returns
     -------

@@ -96,7 +96,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """Raise `ParameterError` for values that do not fit each other; before any work.
 
         Each value by itself was checked already, by what the constructor declares; see
-        `longtail.parameters`. It must not matter what this machine has, since loading asks as well.
+        `longtail.parameters`. It must not depend on this machine, since loading calls it too.
         """
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -180,7 +180,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             killed one stopped and gives the same model.
         progress : bool or callable, optional
             None: a bar on stderr, if that is a terminal and the work takes long. True, False: at
-            once, never. A callable is told `(what, done, total)`.
+            once, never. A callable is called with `(what, done, total)`.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         ----------
         X : sparse matrix or array of shape (n, D)
         k : int
-            Labels a row, at most; a method may have fewer to offer.
+            Labels per row, at most; a method may have fewer to offer.
         tail : float
             How much rare labels are favoured. 0: labels are ranked by their scores. Above 0: by
             log σ(scale·score + shift) + tail·log(1 / propensity); see Notes.
@@ -273,7 +273,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         σ(scale·score + shift) is the probability that the label is right, as `longtail.decisions`
         calibrates it; without calibration scale and shift are those that the kind of score
         suggests. Linear methods rank all labels so; others the max(100, 10k) that score highest.
-        A label without a training point gets nothing on top, since nothing is known of it.
+        A label without a training point gets no bonus, since nothing is known about it.
         """
         check_is_fitted(self)
         check_count(k=k)
@@ -411,7 +411,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         if len(feature_names) != row.shape[1]:
             raise InputError(
                 f"There are {len(feature_names)} feature names for {row.shape[1]} features; give "
-                "one name a column."
+                "one name per column."
             )
         best = label is None and None not in self.classes_.tolist()  # None may be a name
         column = self._best_column(row) if best else int(columns_of([label], self.classes_)[0])

@@ -81,7 +81,7 @@ class LongtailWarning(UserWarning):
 
 
 class DataWarning(LongtailWarning):
-    """A file was read, but something in it is odd."""
+    """A file was read, but something in it looks wrong."""
 
 
 class SkippedRowsWarning(DataWarning):

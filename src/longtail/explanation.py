@@ -30,7 +30,7 @@ class Explanation:
         The name of the label.
     score : float
         Its score; the contributions of all features and the bias add up to it. It is the one of
-        `predict_topk`, save in methods whose list is no sum of parts, where a sum behind it is
+        `predict_topk`, except in methods whose list is no sum of parts, where a sum behind it is
         explained: cbm, cbm-cv, cdn, cs, ecc, logtree, ovo, pair-crf, pcc and powerset. The page on
         classifiers says which.
     bias : float

@@ -47,7 +47,7 @@ class Tagger(StoredEstimator):
     features_, classifier_ : estimators
         The fitted parts.
     feature_names_ : array of shape (D,)
-        Names of the columns of the feature matrix, if `fit` was told.
+        Names of the columns of the feature matrix, if `fit` was given them.
     takes_text_ : bool
         Whether it was fitted to texts.
 

@@ -56,7 +56,7 @@ def test_stored_zeros_of_labels_are_no_labels() -> None:
         ({"X": np.ones((2, 3))}, "X has 2 rows, but Y has 3; give the labels of every row"),
         ({"texts": ["a"]}, "1 texts, but Y has 3 rows; give the labels of every text"),
         ({"texts": ["a", "b", 3]}, "Text 2 is of type int; give strings"),
-        ({"feature_names": ["a"]}, "1 feature names for 3 features; give one name a column"),
+        ({"feature_names": ["a"]}, "1 feature names for 3 features; give one name per column"),
         ({"label_names": ["a"]}, "1 label names for 4 label columns"),
         ({"label_names": ["a", "b", "c", "a"]}, "not distinct"),
         ({"X": np.array([[np.nan], [1], [1]])}, "NaN or infinite"),

@@ -172,7 +172,7 @@ CASES: list[tuple[str, str, str | bytes, int | None, str]] = [
     ("mulan", "open brace", "@relation r\n@attribute a {0,1\n", 2, "must end with }"),
     ("mulan", "open quote", "@relation r\n@attribute 'a real\n", 2, "a quote is not closed"),
     ("mulan", "value listed twice", "@relation r\n@attribute a {0,0}\n", 2, "lists a value twice"),
-    ("mulan", "too few values", ARFF_HEAD + "1,x\n", 6, "expected 3 values, one an attribute"),
+    ("mulan", "too few values", ARFF_HEAD + "1,x\n", 6, "expected 3 values, one per attribute"),
     ("mulan", "NaN", ARFF_HEAD + "NaN,x,0\n", 6, "'NaN' of 'a' is not finite"),
     ("mulan", "infinite", ARFF_HEAD + "{0 -inf}\n", 6, "'-inf' of 'a' is not finite"),
     ("mulan", "overflow", ARFF_HEAD + "1e39,x,0\n", 6, "too large for float32; pass dtype"),
@@ -367,7 +367,7 @@ def test_long_line(tmp_path: Path, format: str) -> None:
         return
     for filler in (b"1", b"0 ", b"a"):
         error = refused(tmp_path, format, filler * (LONG // len(filler)))
-        assert "line is longer than 8,388,608 bytes; if it is meant, pass" in error.reason
+        assert "line is longer than 8,388,608 bytes; if intended, pass" in error.reason
         assert error.line == 1
     good = FORMATS[format].good.encode()
     error = refused(tmp_path, format, good + b"0" * LONG + b"\n" + good)

@@ -59,7 +59,7 @@ def test_agrees_with_scikit_learn(rows):
 
 @pytest.mark.parametrize("metric", [accuracy, maf1, covered_classes])
 def test_label_sets_are_refused(metric):
-    with pytest.raises(InputError, match="one class a point"):
+    with pytest.raises(InputError, match="one class per point"):
         metric([("a",), ("b",)], [("a",), ("b",)])
     with pytest.raises(InputError, match="2 rows and the prediction has 1"):
         metric(["a", "b"], ["a"])

@@ -110,13 +110,13 @@ class DataFacts:
         return dict(zip(WORDS, values, strict=True))
 
     def table(self) -> pl.DataFrame:
-        """One row a fact."""
+        """One row per fact."""
         words = self.in_words()
         return pl.DataFrame({"fact": list(words), "value": list(words.values())})
 
 
 def measure_facts(X: sp.csr_array, Y: Any, *, text: bool = False, graph: bool = True) -> DataFacts:
-    """Measure what decides.
+    """Measure the facts that decide.
 
     Parameters
     ----------

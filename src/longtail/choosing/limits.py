@@ -1,4 +1,4 @@
-"""Which methods are worth a try: what training would need, against the time and memory at hand."""
+"""Which methods to try: what training would need, against the available time and memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Limits:
         Minutes; None for no limit.
     memory_limit : float or None
         GB of memory; None for what is available when the method's turn comes, as far as the system
-        tells.
+        reports it.
 
     Examples
     --------

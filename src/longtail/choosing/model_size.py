@@ -18,7 +18,7 @@ from longtail.tagger import Tagger
 _OF_EVERY_CLASSIFIER = frozenset({"classes_", "label_counts_", "calibration_"})
 _RECORDS = frozenset(
     {
-        "objective_", "violation_", "gap_", "n_iter_",  # of the engine
+        "objective_", "violation_", "gap_", "n_iter_",  # of the solvers
         "bound_", "loss_", "cv_results_", "Cs_", "accuracy_",  # of rounds and choices
         "tried_neighbors_", "tried_f1_", "validation_f1_", "flipped_bits_",
         "true_positives_", "false_positives_",
@@ -87,7 +87,7 @@ def saved_size(
     keep : path, optional
         The model folder to write; by default it is a temporary one.
     meta : dict, optional
-        What the model is to remember of its making.
+        What the model is to record of its training.
 
     Examples
     --------

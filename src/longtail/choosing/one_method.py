@@ -1,4 +1,4 @@
-"""One method trained and measured, by the clock and with an eye on memory."""
+"""One method trained and measured, with time and memory."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def result_on_test(
 
 
 def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:
-    """Fit to a few points and their labels alone; whatever goes wrong will come up again."""
+    """Fit to a few points and their labels alone; errors are ignored, they will occur again."""
     rows = np.flatnonzero(np.diff(problem.train.Y.indptr))[:_FEW]
     if not len(rows):
         return

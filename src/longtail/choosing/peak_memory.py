@@ -1,8 +1,8 @@
 """Peak memory of a piece of work, above what the process held before it.
 
-`ru_maxrss` is of no use here: it is the peak of the process so far and never falls, so only the
-method that needs most would ever be seen. Linux keeps such a mark as well (VmHWM), but can be told
-to start it anew.
+`ru_maxrss` does not help here: it is the peak of the process so far and never falls, so only the
+method that needs most would ever be seen. Linux keeps such a mark as well (VmHWM), but can reset
+it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PeakMemory:
     Memory that was freed before and kept for reuse is given back first, so that work does not look
     smaller than it is because something larger came before it. Where the mark of the system cannot
     be reset, a thread looks at the memory every 5 ms, which may miss a short peak; where the system
-    does not tell at all, as on anything but Linux, the result is None.
+    does not report it, as on anything but Linux, the result is None.
 
     Attributes
     ----------

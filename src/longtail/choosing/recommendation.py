@@ -56,7 +56,7 @@ class Recommendation:
     estimates: dict[str, Estimate]
 
     def table(self) -> pl.DataFrame:
-        """One row a method considered: memory, time, and when to prefer it."""
+        """One row per method considered: memory, time, and when to prefer it."""
         prefer = {self.method: "recommended"} | {a.method: a.prefer for a in self.alternatives}
         return pl.DataFrame(
             {
@@ -103,7 +103,7 @@ def recommend(
     want : {"ranking", "sets", "hamming", "rare", "accuracy", "similar"}, optional
         What the answers are for, see `Want`; by default what the data suggest.
     n_jobs : int, optional
-        Threads to reckon with, as in scikit-learn.
+        Threads to plan with, as in scikit-learn.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def choose_method(
     Parameters
     ----------
     features : callable
-        Told a kind of features, gives them; see `FeaturesByKind`.
+        Given a kind of features, returns them; see `FeaturesByKind`.
     Y : csr_array of shape (n, L)
         Labels.
     text, want, n_jobs
@@ -204,7 +204,7 @@ def choose_method(
 
 
 def check_want(want: str | None) -> Want | None:
-    """A wish of `recommend`, if there is such a one; refused if not.
+    """The `want` of `recommend`, checked.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a comparison found: one result a method, and all of them as a table."""
+"""What a comparison found: one result per method, and all of them as a table."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Result:
         Where the right answers come from; see `longtail.metrics.by_frequency`.
     tail_curve : polars.DataFrame or None
         P@k and PSP@k of the test part over a grid of tail weights, where it was asked for and the
-        method offers more than one label a point; see `longtail.decisions.tail_curve`.
+        method offers more than one label per point; see `longtail.decisions.tail_curve`.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Result:
 
     @property
     def points_per_second(self) -> float | None:
-        """Test points predicted a second."""
+        """Test points predicted per second."""
         if self.predict_seconds is None:
             return None
         return self.test_points / max(self.predict_seconds, 1e-9)
@@ -282,7 +282,7 @@ class Comparison:
         raise KeyError(name)
 
     def table(self) -> pl.DataFrame:
-        """One row a method: name, method, costs, metrics as shares of one, and why it failed."""
+        """One row per method: name, method, costs, metrics as shares of one, and why it failed."""
         metrics = dict.fromkeys(
             name for result in self.finished for name in result.evaluation or ()
         )

@@ -12,7 +12,7 @@ from longtail.choosing.problem import Problem
 from longtail.decisions import HeldOutScores, tail_curve
 
 DEPTH = 100
-"""Labels a point that may come to the front."""
+"""Labels per point that may come to the front."""
 
 
 def curve_on_test(
@@ -20,7 +20,7 @@ def curve_on_test(
 ) -> pl.DataFrame | None:
     """P@k and PSP@k of the test part over a grid of tail weights.
 
-    It shows what there is to win. A weight that is chosen by it has been fitted to the test part;
+    It shows what could be gained. A weight that is chosen by it has been fitted to the test part;
     `longtail.decisions.choose_tail` chooses one on other points.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The command `longtail`: one file a command, on the public API.
+"""The command `longtail`: one file per command, on the public API.
 
 What the commands need is imported when they run, so that `longtail --help` answers at once.
 """
@@ -47,7 +47,7 @@ def _show_version(wanted: bool) -> None:
 def longtail(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Classification with very many labels, most of them rare.

@@ -1,4 +1,4 @@
-"""A comparison as it goes on: a row as soon as a method is through, plot and page at the end."""
+"""A comparison while it runs: a row as soon as a method is done, plot and page at the end."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _heading(comparison: Comparison) -> str:
 
 
 def _say_the_rest(comparison: Comparison) -> None:
-    """The tables that come when all methods are through, and who is best at what."""
+    """The tables that come when all methods are done, and which method is best at what."""
     if not comparison.finished:
         return
     common = comparison.common

@@ -1,7 +1,7 @@
-"""What becomes of errors: one line on stderr and an exit code; no traceback for the expected.
+"""How errors are reported: one line on stderr and an exit code; no traceback for expected ones.
 
 0: done. 1: refused, for a reason that the line names. 2: wrong usage. 3: done, but bad rows were
-skipped. 130: interrupted. 141: whoever read the output stopped reading.
+skipped. 130: interrupted. 141: the reader of the output stopped reading.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def command_line(context: Any) -> str:
 
 
 def complain(what: object, kind: str = "Error: ") -> None:
-    """Say something on stderr, on one line whatever it holds."""
+    """Print a message on stderr, always on one line."""
     from longtail.errors import printable
 
     with suppress(BrokenPipeError):
@@ -114,7 +114,7 @@ def complain(what: object, kind: str = "Error: ") -> None:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[set[type[Warning]]]:
-    """Print warnings as lines on stderr; gives the kinds that there were."""
+    """Print warnings as lines on stderr; returns the kinds that occurred."""
     kinds: set[type[Warning]] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

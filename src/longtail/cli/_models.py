@@ -59,7 +59,7 @@ class Model:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether its scores can be had as probabilities."""
+        """Whether its scores are available as probabilities."""
         return hasattr(self.estimator, "predict_proba")
 
     def inputs(self, data: Dataset) -> Any:

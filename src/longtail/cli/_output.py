@@ -1,4 +1,4 @@
-"""Where output goes: results to stdout, remarks to stderr, JSON as UTF-8 whatever the terminal."""
+"""Where output goes: results to stdout, remarks to stderr, JSON always as UTF-8."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def indented(text: str, by: int = 2) -> Padding:
 
 
 def print_missing_extras() -> None:
-    """Say what is not installed, what it is for and how to install it; nothing if all is there."""
+    """List what is not installed, what it is for and how to install it, if anything is missing."""
     from longtail.runtime.extras import missing_extras
 
     missing = missing_extras()

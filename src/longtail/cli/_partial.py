@@ -87,7 +87,7 @@ class Partial:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Leave the folder if it helps to go on, and say so to whoever interrupts."""
+        """Keep the folder if it helps to go on, and tell the user so."""
         try:
             yield
         except KeyboardInterrupt:

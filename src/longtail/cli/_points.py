@@ -78,7 +78,7 @@ def _file_of_part(path: Path, part: str | None) -> Path:
 
 
 def _format_of_texts(file: Path) -> str:
-    """The format of a file with texts; what looks like nothing else is one text a line."""
+    """The format of a file with texts; what looks like nothing else is one text per line."""
     try:
         found = recognise(file)
     except DataError as error:

@@ -113,7 +113,7 @@ def compare(
     memory_limit: Annotated[
         float | None,
         typer.Option(
-            help="Nor methods that estimate to need more memory; what is available unless given.",
+            help="Nor methods that estimate more memory; by default what is available.",
             metavar="GB",
             show_default=False,
             rich_help_panel=TRIED,

@@ -1,4 +1,4 @@
-"""`longtail demo`: the whole story on built-in data, in well under a minute."""
+"""`longtail demo`: all steps on built-in data, in well under a minute."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def evaluate(
 
 
 def print_evaluation(found: ModelEvaluation, title: str, screen: Console) -> None:
-    """Both tables, and what has to be said about labels that the model does not know."""
+    """Both tables, and a note about labels that the model does not know."""
     from longtail.report import evaluation_table, frequency_table
 
     heading = f"{title}: {found.points:,} points, {found.labels:,} labels"

@@ -56,10 +56,10 @@ def extend(
 ) -> None:
     """Teach a model new labels; what it knows stays as it is.
 
-    The new labels are trained on DATA with the features and parameters of the model, and told
-    apart from the points of DATA that do not have them: so give all points there are, not those
-    of the new labels alone. Labels of DATA that the model knows are left out. MODEL stands until
-    the new one is complete; after a kill, run the same command again, and it goes on.
+    The new labels are trained on DATA with the features and parameters of the model, against the
+    points of DATA that do not have them: so give all points, not only those with the new labels.
+    Labels of DATA that the model knows are left out. MODEL stays until the new one is complete;
+    after a kill, run the same command again, and it goes on.
 
     Example:
 
@@ -205,7 +205,7 @@ def _learn(
 
 
 def _meta(model: Path, notes: dict[str, Any], new: int, points: int) -> dict[str, Any]:
-    """What the model remembers of its making, and of this."""
+    """What the model records of its training and of this extension."""
     from longtail import store
 
     meta = dict(store.read_meta(model).meta)

@@ -31,8 +31,8 @@ def predict(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="Points to predict: any data file; for texts also one text a line; - for standard "
-            "input.",
+            help="Points to predict: any data file; for texts also one text per line; - for "
+            "standard input.",
         ),
     ],
     k: Annotated[
@@ -129,7 +129,7 @@ def predict(
                 done += 1
             stream.flush()
             if bar is not None:
-                bar("predicting", done, None)  # type: ignore[arg-type] # nobody knows the end
+                bar("predicting", done, None)  # type: ignore[arg-type] # the end is unknown
     skipped.warn()
 
 

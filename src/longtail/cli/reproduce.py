@@ -113,7 +113,7 @@ def reproduce(
         _check_plot(wanted, trials, plot)
     if data is None and not all(trial.made_up for trial in trials):
         raise ParameterError(
-            "The benchmark sets are not at hand: name their folder by --data or in the environment "
+            "The benchmark sets were not found: name their folder by --data or in the environment "
             "variable LONGTAIL_DATA."
         )
     place = Path() if data is None else data

@@ -54,7 +54,7 @@ def tail(
     ] = None,
     k: Ranks = "1,3,5",
     depth: Annotated[
-        int, typer.Option(min=1, help="Labels a point that may come to the front.", metavar="N")
+        int, typer.Option(min=1, help="Labels per point that may come to the front.", metavar="N")
     ] = 100,
     constants: Constants = None,
     jobs: Jobs = -1,
@@ -128,7 +128,7 @@ def _scores(model: Model, data: Dataset, depth: int) -> HeldOutScores:
 
 
 def _keep(calibration: Calibration, folder: Path) -> None:
-    """Write the model anew with its calibration, and otherwise as it was."""
+    """Write the model again with its calibration, otherwise unchanged."""
     import numpy as np
 
     from longtail import store

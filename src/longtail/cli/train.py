@@ -77,8 +77,8 @@ def train(
 ) -> None:
     """Train a model and save it.
 
-    What it will take is said first, on stderr; what cannot fit into the memory that is available
-    is refused.
+    An estimate of memory and time is printed first, on stderr; training that cannot fit into the
+    available memory is refused.
 
     Finished work is kept in MODEL.partial until the model is there: after a kill, run the same
     command again, and it goes on and ends with the same model.
@@ -205,7 +205,7 @@ def _recommended(
 
 
 def _check_memory(need: Estimate, *, force: bool, quiet: bool) -> None:
-    """Say what training will take, and refuse what cannot fit."""
+    """Print what training will take, and refuse what cannot fit."""
     from longtail.cli._output import remark
     from longtail.errors import InputError
     from longtail.runtime.estimates import size_in_words
@@ -239,7 +239,7 @@ def _fit(
 
 
 def _meta(notes: dict[str, Any], found: ModelEvaluation | None) -> dict[str, Any]:
-    """What the model remembers of its making."""
+    """What the model records of its training."""
     meta = {name: value for name, value in notes.items() if value not in (None, {})}
     if found is not None:
         meta["held_out"] = {"points": found.points, **found.evaluation.to_dict()}

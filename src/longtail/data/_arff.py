@@ -35,7 +35,7 @@ class Attribute:
 
     @cached_property
     def is_number(self) -> bool:
-        """Whether its values are numbers, be they declared numeric or listed."""
+        """Whether its values are numbers, declared numeric or listed."""
         return self.values is None or all(_NUMBER.fullmatch(value) for value in self.values)
 
     @cached_property

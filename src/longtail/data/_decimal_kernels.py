@@ -1,6 +1,6 @@
 """Kernels that read decimal numbers from bytes, correctly rounded to float64.
 
-Two exact roads, after which hardly a number is left over for Python's own `float`:
+Two exact methods, which leave hardly any number to Python's own `float`:
 
 - at most 53 bits of digits and a power of ten up to 22: one multiplication or division of two
   exactly represented numbers (W. Clinger, How to read floating point numbers accurately, 1990);

@@ -22,7 +22,7 @@ from longtail.errors import DataError, ParameterError, SkippedRows
 from longtail.labels import names_to_matrix
 
 OnError = Literal["raise", "skip"]
-"""What becomes of a bad row: it ends the reading, or it is left out with a warning."""
+"""What to do with a bad row: stop reading, or leave it out with a warning."""
 _SEPARATORS = (";", "|", ",")
 _INT64 = np.iinfo(np.int64)
 
@@ -299,7 +299,7 @@ def at_row(path: Path, row: int, message: str) -> DataError:
 
 
 def missing_column(path: Path, name: str, columns: Sequence[str], line: int | None) -> DataError:
-    """There is no such column; these are the ones there are."""
+    """The error for a missing column; it lists the existing ones."""
     listed = ", ".join(shown(column, 20) for column in columns[:8]) or "none"
     more = ", ..." if len(columns) > 8 else ""
     remedy = "say which to take with text_column and labels_column"

@@ -32,7 +32,7 @@ def read_label_xml(path: Path) -> list[str]:
 
     def refuse(*_: object) -> NoReturn:
         raise fault(
-            "the XML declares a document type or entities, which a list of labels needs not"
+            "the XML declares a document type or entities, which a list of labels does not need"
         )
 
     def start(tag: str, attributes: dict[str, str]) -> None:

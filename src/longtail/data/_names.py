@@ -1,4 +1,4 @@
-"""Names of features and labels in files beside the data: one name a line, in column order.
+"""Names of features and labels in files beside the data: one name per line, in column order.
 
 `feature_names.txt` and `label_names.txt` belong to every data file of their folder, so training and
 test files share them. `Xf.txt` and `Y.txt` are what the new XMC layout calls them.
@@ -42,7 +42,8 @@ def dataset_with_names(
 ) -> Dataset:
     """The data set of two matrices, with the names of their columns from files beside `path`.
 
-    More names than columns widen a matrix, with a warning if its width was told; fewer are refused.
+    More names than columns widen a matrix, with a warning if its width was given; fewer are
+    refused.
     """
     feature_names = _names_beside(path, feature_files, X.shape[1], "feature", features_told)
     label_names = _names_beside(path, label_files, Y.shape[1], "label", labels_told)
@@ -96,8 +97,8 @@ def check_distinct(names: Sequence[str], path: Path) -> None:
 def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -> None:
     """Write a file of names beside `path`.
 
-    A file that is there already and says otherwise is left alone and refused, for other data files
-    may rely on it.
+    A file that is there already and says otherwise is left alone and refused, since other data
+    files may rely on it.
     """
     target = path.parent / file_name
     present = sibling(path, file_name)
@@ -112,7 +113,7 @@ def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -
     odd = next((text for text in texts if "\n" in text or "\r" in text), None)
     if odd is not None:
         raise InputError(
-            f"The name {shown(odd)} holds a line break, so it cannot be written one name a line."
+            f"The name {shown(odd)} holds a line break, so it cannot be written on one line."
         )
     if present is not None:
         if read_names(present) != texts:

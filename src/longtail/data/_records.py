@@ -1,8 +1,8 @@
 """The rows of JSON lines, CSV and plain lines, one at a time: for whole files and for streams.
 
-A row is a `Row`, or the `DataError` that says what is wrong with it; whoever reads decides whether
-to raise that. What concerns the whole file, such as a header without the column, is raised here.
-CSV is read by Python's own `csv`, which knows the line of every fault.
+A row is a `Row`, or the `DataError` that says what is wrong with it; the caller decides whether to
+raise it. What concerns the whole file, such as a header without the column, is raised here. CSV is
+read by Python's own `csv`, which knows the line of every fault.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def _csv_records(
                 found = next(reader, None)
         except csv.Error as error:
             found = lines.error(
-                f"the quotes or fields from here on cannot be made out ({error})", line=start
+                f"the quotes or fields from here on cannot be read ({error})", line=start
             )
         if found is None:
             return

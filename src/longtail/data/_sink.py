@@ -30,7 +30,7 @@ def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
 
 
 def as_utf8(text: str) -> bytes:
-    """Text as UTF-8; half of a surrogate pair, which UTF-8 cannot hold, gets a sentence."""
+    """Text as UTF-8; half of a surrogate pair, which UTF-8 cannot hold, raises an error."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -36,7 +36,7 @@ _HONEST_RATIO = 200
 
 
 def checked_file(path: PathLike) -> Path:
-    """The path of a file that exists and is one; anything else gets a sentence."""
+    """The path of a file that exists and is one; anything else raises an error."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -71,7 +71,7 @@ def sibling(path: Path, name: str) -> Path | None:
 
 
 class Source(AbstractContextManager["Source"]):
-    """The bytes of a file, unpacked on the way if it is gzipped (told by content, not by name)."""
+    """The bytes of a file, unpacked on the way if it is gzipped (seen by content, not by name)."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = checked_file(path)
@@ -109,7 +109,7 @@ class Source(AbstractContextManager["Source"]):
         if self._ratio_limit and self._unpacked > self._ratio_limit:
             raise DataError(
                 f"the gzip file unpacks to more than {_HONEST_RATIO} times its size, which data "
-                "hardly does; unpack it first if it is meant",
+                "hardly does; unpack it first if this is intended",
                 path=self.path,
                 line=line,
             )
@@ -202,7 +202,7 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
                 yield self.line - 1, line if keep_returns else line.removesuffix(b"\r")
 
     def error(self, message: str, *, line: int | None = None) -> DataError:
-        """An error at a line, by default the one that comes next."""
+        """An error at a line, by default the next one."""
         return DataError(message, path=self.path, line=self.line if line is None else line)
 
     def close(self) -> None:
@@ -220,7 +220,7 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
             whole = searched + length < self._end
             if searched - self._begin + length > self._max_line_bytes:
                 raise self.error(
-                    f"the line is longer than {self._max_line_bytes:,} bytes; if it is meant, pass "
+                    f"the line is longer than {self._max_line_bytes:,} bytes; if intended, pass "
                     "a larger max_line_bytes"
                 )
             if whole:
@@ -258,7 +258,7 @@ class _Places(Protocol):
 
 
 def decoded(blocks: _Places, number: int, line: bytes) -> str:
-    """A line as text; bytes that are not UTF-8 get a sentence."""
+    """A line as text; bytes that are not UTF-8 raise an error."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -57,7 +57,7 @@ class LineOptions:
 
 
 def checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """float32 or float64; anything else gets a sentence."""
+    """float32 or float64; anything else raises an error."""
     try:
         found = np.dtype(dtype)
     except TypeError:
@@ -241,8 +241,8 @@ def read_header(
     for name, token in zip(names, tokens, strict=True):
         if len(token) > 18 or int(token) > LARGEST_ID + 1:
             raise blocks.error(
-                f"the header claims {shown(token, 30)[1:-1]} {name}, more than the 2^31 - 1 that "
-                "can be; correct the header",
+                f"the header claims {shown(token, 30)[1:-1]} {name}, more than the 2^31 - 1 "
+                "allowed; correct the header",
                 line=number,
             )
     return tuple(int(token) for token in tokens)
@@ -268,7 +268,7 @@ def check_row_count(blocks: LineBlocks, claimed: int, found: int) -> None:
 
 
 def warn_of_data(message: str) -> None:
-    """Warn that a file was read but is odd."""
+    """Warn that a file was read but looks wrong."""
     warnings.warn(message, DataWarning, stacklevel=5)
 
 

@@ -76,7 +76,7 @@ def load_api_docs(*, refresh: bool = False) -> Dataset:
     -----
     The cache is the folder named by the environment variable ``LONGTAIL_CACHE``, or else
     ``longtail`` in ``XDG_CACHE_HOME``, or else in the user's cache folder. A cache that cannot be
-    read is made again, one that cannot be written is done without.
+    read is made again; if it cannot be written, there is none.
 
     Labels below two occurrences are left out, so a text may have fewer labels than its docstring
     names. Objects that are reachable under several paths, and docstrings that several objects

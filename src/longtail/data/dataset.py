@@ -48,7 +48,7 @@ class Dataset:
     label_names : sequence of length L, optional
         Distinct names of the columns of Y.
     texts : sequence of str, optional
-        One text a point.
+        One text per point.
     name : str, optional
         What the data set is called, for instance to look up propensity constants.
 
@@ -90,7 +90,7 @@ class Dataset:
             if len(feature_names) != self.n_features:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {self.n_features} features; "
-                    "give one name a column."
+                    "give one name per column."
                 )
             self._set("feature_names", feature_names)
         if self.texts is not None:
@@ -210,11 +210,11 @@ class Dataset:
 
         Labels: the model's come first, in its order, those that no point has included. Labels of
         the points that the model does not know are *kept*, behind them: the model cannot predict
-        them, and recall, subset accuracy or nDCG that forgot them would flatter it. So Y may be
+        them, and recall, subset accuracy or nDCG without them would be too high. So Y may be
         wider than the model's scores; widen those with `scores.resize(data.Y.shape)`.
 
-        Features: those that the model does not know are dropped, for it has no weight for them, and
-        those that only the model knows become empty columns.
+        Features: those that the model does not know are dropped, since it has no weight for them,
+        and those that only the model knows become empty columns.
 
         Parameters
         ----------
@@ -424,6 +424,6 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
     if names is not None and len(names) != matrix.shape[1]:
         raise InputError(
             f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
-            "give one a column."
+            "give one per column."
         )
     return matrix, None if names is None else name_array(distinct_names(names))

@@ -43,17 +43,17 @@ def make_longtail(
     noise: float = 0.4,
     random_state: int | np.random.RandomState = 0,
 ) -> Dataset:
-    """Documents with power-law labels that occur in groups and can be told by a few rare words.
+    """Documents with power-law labels that occur in groups and are recognised by a few rare words.
 
     Parameters
     ----------
     n_samples, n_features, n_labels : int
         Documents, words and labels.
     labels_per_sample : float, default 5
-        Mean number of labels a document, met exactly up to rounding; at most half of `n_labels`.
+        Mean number of labels per document, met exactly up to rounding; at most half of `n_labels`.
         From 1 on, every document has at least one.
     features_per_sample : float, default 34
-        Mean number of distinct words a document.
+        Mean number of distinct words per document.
     power : float, default 0.9
         The r-th most frequent label has about ``r ** -power`` times as many documents as the first
         one. No label has more than half of the documents. Zero makes all labels equally frequent.
@@ -78,7 +78,7 @@ def make_longtail(
     Notes
     -----
     Time and memory are linear in the numbers of documents, words, labels and stored entries. With
-    very many labels and few documents, the tail of the power law lies below one document a label:
+    very many labels and few documents, the tail of the power law lies below one document per label:
     then only some of the tail labels occur.
 
     Examples

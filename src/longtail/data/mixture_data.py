@@ -184,7 +184,7 @@ def make_mixture(
 
 
 def every_set(n_labels: int) -> NDArray[np.bool_]:
-    """All 2^L label sets, one a row; label l of set s is the l-th bit of s.
+    """All 2^L label sets, one per row; label l of set s is the l-th bit of s.
 
     Examples
     --------

@@ -240,7 +240,8 @@ class _Rows:
             tokens = row_tokens(line)
             if len(tokens) != len(self.attributes):
                 raise ArffError(
-                    f"expected {len(self.attributes)} values, one an attribute, found {len(tokens)}"
+                    f"expected {len(self.attributes)} values, one per attribute, "
+                    f"found {len(tokens)}"
                 )
             for number, (token, quoted) in enumerate(tokens):
                 self._add_value(number, token, quoted)

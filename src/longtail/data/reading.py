@@ -58,7 +58,7 @@ def read_dataset(
     split: int = 0,
     **options: Any,
 ) -> Dataset:
-    """Read a data set from a file or a folder, in whatever format it is.
+    """Read a data set from a file or a folder, in any known format.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def read_dataset(
         XMC layout, with one file and its split files, or with a single data file.
     format : str, optional
         "xmc", "xmc-pair" (the new layout), "svmlight", "mulan", "jsonl", "csv" or "parquet"; by
-        default told from the name and the content.
+        default inferred from the name and the content.
     part : {"train", "test", "all"}, optional
         Which part of a folder; by default the training part if there are parts. "all" is the
         training part followed by the test part.
@@ -116,7 +116,7 @@ def read_dataset(
 
 
 def check_format(format: str | None) -> None:
-    """Refuse a format that there is no reader for; None is for whatever the file is."""
+    """Refuse a format that there is no reader for; None means any format."""
     if format is not None and format not in _READERS:
         raise ParameterError(f"format must be one of {', '.join(_READERS)}, not {format!r}.")
 
@@ -131,7 +131,7 @@ def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None
     path : path-like
         The file; a name that ends in `.gz` is packed.
     format : str, optional
-        As in `read_dataset`; by default told from the name, `.txt` being XMC text.
+        As in `read_dataset`; by default inferred from the name; `.txt` is XMC text.
 
     See Also
     --------

@@ -35,8 +35,8 @@ def text_chunks(
         A file, gzipped or not, or an open stream such as `sys.stdin.buffer`, of which no more is
         read than is handed out.
     format : {"jsonl", "csv", "lines"}, optional
-        A JSON object a line, a table with a header line, or a text a line (an empty line is an
-        empty text). By default lines, or JSON objects where the first line starts with ``{``.
+        One JSON object per line, a table with a header line, or one text per line (an empty line is
+        an empty text). By default lines, or JSON objects where the first line starts with ``{``.
     text_column : str or sequence of str
         As in `read_jsonl`.
     size : int

@@ -1,4 +1,4 @@
-"""svmlight text with several labels a line: XMC text without the header.
+"""svmlight text with several labels per line: XMC text without the header.
 
 Lines read `l1,l2 f:v f:v # remark`; lines that start with `#` are remarks. How many features and
 labels there are is not in the format, so a file may lack the last columns of its neighbour: name
@@ -43,7 +43,7 @@ def read_svmlight(
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Dataset:
-    """Read svmlight text with several labels a line, gzipped or not.
+    """Read svmlight text with several labels per line, gzipped or not.
 
     Names are taken from `feature_names.txt` and `label_names.txt` beside the file. Label ids are
     column numbers from zero.
@@ -99,7 +99,7 @@ def read_svmlight(
     claimed_features, claimed_labels = (int(sizes[2]), int(sizes[3])) if sizes else (0, 0)
     if max(claimed_features, claimed_labels) > _LARGEST_CLAIM:
         raise DataError(
-            "the remark claims more features or labels than the 2^31 - 1 that can be; correct it",
+            "the remark claims more features or labels than the 2^31 - 1 allowed; correct it",
             path=path,
             line=1,
         )
@@ -116,7 +116,7 @@ def read_svmlight(
 
 
 def write_svmlight(dataset: Dataset, path: PathLike) -> None:
-    """Write svmlight text with several labels a line, ids from zero.
+    """Write svmlight text with several labels per line, ids from zero.
 
     The sizes stand in a remark on the first line, which `read_svmlight` understands and other
     programs skip. Names as by `write_xmc`; texts are not written.

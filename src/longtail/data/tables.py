@@ -44,7 +44,7 @@ def read_jsonl(
     max_line_bytes: int = MAX_LINE_BYTES,
     on_error: OnError = "raise",
 ) -> Dataset:
-    """Read a JSON object a line, gzipped or not. Blank lines are skipped.
+    """Read one JSON object per line, gzipped or not. Blank lines are skipped.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def read_jsonl(
         separator, or null. None: there are no labels, as in data to predict.
     label_separator : str, optional
         What stands between labels in a string; "" for a string that is one label. By default the
-        only one of `;`, `|` and `,` that occurs in the file's label strings; if several do, you are
-        asked to say. Strings that are lists in JSON are read as such.
+        only one of `;`, `|` and `,` that occurs in the file's label strings; if several do, you
+        must give it. Strings that are lists in JSON are read as such.
     max_line_bytes : int
         A longer line is refused.
     on_error : {"raise", "skip"}
@@ -74,7 +74,7 @@ def read_jsonl(
     [('sea', 'sun')]
     """
     options = TableOptions(text_column, labels_column, label_separator, on_error)
-    return _read_lines(path, "jsonl", options, max_line_bytes, "a JSON object a line")
+    return _read_lines(path, "jsonl", options, max_line_bytes, "one JSON object per line")
 
 
 def read_csv(
@@ -198,7 +198,7 @@ def read_parquet(
 
 
 def write_jsonl(dataset: Dataset, path: PathLike) -> None:
-    """Write a JSON object a line: `text` and the list of `labels`.
+    """Write one JSON object per line: `text` and the list of `labels`.
 
     X is not written. Where the labels that occur, sorted, are not the label columns, these are
     written to `label_names.txt` in the same folder.

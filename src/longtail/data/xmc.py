@@ -1,7 +1,7 @@
 """XMC text, the old layout of the extreme classification benchmarks.
 
-A first line `N D L`, then one line a point: its labels with commas, then `feature:value` pairs, all
-ids from zero. A point without labels starts with a space::
+A first line `N D L`, then one line per point: its labels with commas, then `feature:value` pairs,
+all ids from zero. A point without labels starts with a space::
 
     3 5 2
     0,1 0:0.5 4:1
@@ -9,7 +9,7 @@ ids from zero. A point without labels starts with a space::
     1 1:3
 
 Blank lines and lines that start with `#` are skipped. The small sets come as one such file with
-split files beside it, one split a column.
+split files beside it, one split per column.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def read_xmc(
     """Read XMC text in the old layout, gzipped or not.
 
     Names are taken from `feature_names.txt` and `label_names.txt` beside the file. Where the header
-    claims fewer features or labels than the lines hold, the lines are believed, with a
-    `DataWarning`; the number of points is that of the lines in any case. Values of zero are not
-    stored. Time O(bytes); memory about twice the matrices returned.
+    claims fewer features or labels than the lines hold, the lines count, with a `DataWarning`; the
+    number of points is that of the lines in any case. Values of zero are not stored. Time O(bytes);
+    memory about twice the matrices returned.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def write_xmc(dataset: Dataset, path: PathLike) -> None:
 
 
 def read_split(path: PathLike, *, n_points: int | None = None) -> NDArray[np.int64]:
-    """Read a split file: one split a column, the row numbers of its points counted from one.
+    """Read a split file: one split per column, the row numbers of its points counted from one.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def read_split(path: PathLike, *, n_points: int | None = None) -> NDArray[np.int
                     )
             rows.append([int(token) - 1 for token in tokens])
         if not rows:
-            raise blocks.error("the file is empty; expected a column of row numbers a split")
+            raise blocks.error("the file is empty; expected one column of row numbers per split")
         table = np.array(rows, dtype=np.int64)
         ordered = np.sort(table, axis=0)
         twice = np.argwhere(ordered[1:] == ordered[:-1])

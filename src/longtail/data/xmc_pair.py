@@ -1,4 +1,4 @@
-"""XMC text, the new layout: features and labels in files of their own, a line a point in each.
+"""XMC text, the new layout: features and labels in files of their own, one line per point in each.
 
 `trn_X_Xf.txt` starts with `N D` and holds `feature:value` pairs; `trn_X_Y.txt` starts with `N L`
 and holds `label:1` pairs. The test part has the same with `tst`. An empty line is a point without
@@ -117,7 +117,7 @@ def read_xmc_matrix(
     Parameters
     ----------
     path : path-like
-        A file that starts with `N D` and holds `column:value` pairs, one line a row.
+        A file that starts with `N D` and holds `column:value` pairs, one line per row.
     missing_value, duplicates, dtype, max_line_bytes
         As in `read_xmc`.
 

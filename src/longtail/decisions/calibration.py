@@ -30,14 +30,14 @@ def fit_calibration(held: HeldOutScores, *, k: int = 5) -> Calibration:
     """Learn from held-out scores how likely a label of a given score is right.
 
     A logistic regression of "the point has the label" on the score, over the `k` best labels of
-    every point; with Platt's smoothed targets, so that it exists even if the scores tell right from
-    wrong without fail.
+    every point; with Platt's smoothed targets, so that it exists even if the scores separate right
+    from wrong perfectly.
 
     Parameters
     ----------
     held : HeldOutScores
     k : int
-        Labels a point to learn from, those of highest score.
+        Labels per point to learn from, those of highest score.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def fit_calibration(held: HeldOutScores, *, k: int = 5) -> Calibration:
     the labels that compete for the places at the front. All others, nearly all of them wrong and
     of low score, would outweigh them by far, and one straight line of log-odds cannot fit both.
 
-    Costs O(nnz(scores) + n·k) a step of a Newton-like method, some tens of steps.
+    Costs O(nnz(scores) + n·k) per step of a Newton-like method, some tens of steps.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def held_out_scores(
     folds : int
         Models to train, each on all folds but one; at least 2.
     depth : int
-        Labels a point that are kept, those of highest score.
+        Labels per point that are kept, those of highest score.
     random_state : int
         Deals the points to the folds.
     checkpoint, progress
@@ -164,7 +164,7 @@ def validation_scores(model: Any, X: Any, Y: Any, *, depth: int = 100) -> HeldOu
     Y : labels in any form that `fit` takes
         Names that the model does not know count as missed.
     depth : int
-        Labels a point that are kept, those of highest score.
+        Labels per point that are kept, those of highest score.
 
     Returns
     -------

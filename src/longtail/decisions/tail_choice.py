@@ -88,8 +88,8 @@ def choose_tail(
         `validation_scores`.
     max_loss : float, optional
         P@at may fall by at most so much below its value at tail 0; of the tail weights up to the
-        first that costs more, the one with the best PSP@at is taken. 0.01 is one point in the
-        hundred; 0 asks for what comes for free.
+        first that costs more, the one with the best PSP@at is taken. 0.01 is one percentage point;
+        0 allows no loss.
     weight : float, optional
         From 0 to 1: take the tail weight with the best weight·P@at + (1 - weight)·PSP@at.
     at : int

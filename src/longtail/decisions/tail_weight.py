@@ -51,11 +51,11 @@ def tail_curve(
     Returns
     -------
     polars.DataFrame
-        One row a tail weight, ascending: `tail`, `P@k` for every k, `PSP@k` for every k.
+        One row per tail weight, ascending: `tail`, `P@k` for every k, `PSP@k` for every k.
 
     Notes
     -----
-    Costs O(nnz(scores) log k) a tail weight.
+    Costs O(nnz(scores) log k) per tail weight.
 
     Examples
     --------

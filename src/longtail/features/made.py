@@ -101,7 +101,7 @@ class FeaturesByKind:
     inputs : sequence of str, or sparse matrix of shape (n, D)
         Texts, or features.
     transformer : callable
-        Told a kind, gives the transformer for it; by default `usual_features`.
+        Given a kind, returns the transformer for it; by default `usual_features`.
 
     Examples
     --------

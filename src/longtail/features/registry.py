@@ -14,7 +14,7 @@ from longtail.store import add_finder
 from longtail.store.protocol import homes_of, import_class
 
 GROUP = "longtail.features"
-"""The entry points by which other packages bring transformers."""
+"""The entry points by which other packages add transformers."""
 
 OURS = {
     "row-scaler": "longtail.features.scaling:RowScaler",

@@ -79,7 +79,7 @@ TEXTS = Must(
 
 @documented
 class TextFeatures(TransformerMixin, StoredEstimator):
-    """Sparse tf-idf features of texts, one row of unit length a text.
+    """Sparse tf-idf features of texts, one row of unit length per text.
 
     Attributes
     ----------

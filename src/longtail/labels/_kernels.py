@@ -137,9 +137,9 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
         for p in range(indptr[label], indptr[label + 1]):
             if cluster[neighbours[p]] == cluster[label]:
                 inside[label] += weights[p]
-    to_cluster = np.zeros(members.shape[0])  # weights from the label at hand
+    to_cluster = np.zeros(members.shape[0])  # weights from the current label
     to_label = np.zeros(n)
-    to_own = np.zeros(n)  # weights from the cluster at hand
+    to_own = np.zeros(n)  # weights from the current cluster
     for _ in range(sweeps):
         changes = 0
         for own in range(members.shape[0]):
@@ -201,7 +201,7 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
 def part_of_graph(indptr, neighbours, weights, labels, place):
     """The edges among some labels, which are renumbered by their places, as CSR arrays.
 
-    `place` is room for one number a label, all -1, and is left so. O(edges of the labels).
+    `place` is room for one number per label, all -1, and is left so. O(edges of the labels).
     """
     for i in range(labels.shape[0]):
         place[labels[i]] = i

@@ -130,7 +130,7 @@ def cluster_labels(
 
 
 def unrecoverable_loss(Y: Any, clusters: LabelClusters) -> float:
-    """Share of the n·L decisions that are wrong if only one cluster a point may be predicted.
+    """Share of the n·L decisions that are wrong if only one cluster per point may be predicted.
 
     Of a point, all labels are lost but the hubs and those in the cluster that has the most of
     them; so are labels that are in no cluster, since no training point had them.

@@ -1,4 +1,4 @@
-"""From whatever a user calls y to a sparse 0/1 matrix with names, and back.
+"""From any accepted form of y to a sparse 0/1 matrix with names, and back.
 
 Four forms are understood, and an answer is given back in the form that came in:
 
@@ -310,6 +310,6 @@ def _encode_matrix(
     names = listed(names)
     if len(names) != width:
         raise InputError(
-            f"There are {len(names)} label names for {width} label columns; give one a column."
+            f"There are {len(names)} label names for {width} label columns; give one per column."
         )
     return EncodedLabels(matrix, name_array(distinct_names(names)), kind)

@@ -162,7 +162,7 @@ def distinct_names(names: Any) -> list[Any]:
 
 
 def is_missing(name: Any) -> bool:
-    """Whether it stands for a value that is not there: NaN, or pandas' own word for it.
+    """Whether it stands for a missing value: NaN, or pandas' own marker.
 
     Examples
     --------
@@ -171,5 +171,5 @@ def is_missing(name: Any) -> bool:
     """
     try:
         return bool(name != name)
-    except TypeError:  # pandas' word for it
+    except TypeError:  # pandas' marker
         return True

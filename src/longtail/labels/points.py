@@ -177,5 +177,5 @@ def _one_sentence(message: str) -> str:
     if first.startswith("Input X contains"):
         return f"{first}; replace these values first."
     if "Reshape your data" in message:
-        return f"{first}. Reshape your data: one row a point, one column a feature."
+        return f"{first}. Reshape your data: one row per point, one column per feature."
     return f"{first}."

@@ -78,7 +78,7 @@ class TailRanking:
             raise ParameterError("The offsets of a ranking must be numbers.") from None
         if offsets.ndim != 1 or not np.isfinite(offsets).all():
             raise ParameterError(
-                "The offsets of a ranking must be one finite number a label, in one dimension."
+                "The offsets of a ranking must be one finite number per label, in one dimension."
             )
         offsets.flags.writeable = False
         object.__setattr__(self, "scale", scale)

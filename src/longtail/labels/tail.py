@@ -1,6 +1,6 @@
 """How long the tail is: label counts, their inequality, and the power law they follow.
 
-Everything costs O(nnz(Y) + L log L), except the distinct label sets, which take one hash a row.
+Everything costs O(nnz(Y) + L log L), except the distinct label sets, which take one hash per row.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _checked_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """Label counts as a 1-d int64 array, or a sentence that says why they are not."""
     array = np.asarray(counts)
     if array.ndim != 1 or array.dtype.kind not in "uif":
-        raise InputError("Label counts are a 1-d array of whole numbers, one a label.")
+        raise InputError("Label counts are a 1-d array of whole numbers, one per label.")
     if array.dtype.kind == "f" and not (np.isfinite(array) & (array == np.floor(array))).all():
         raise InputError("Label counts are whole numbers; some given here are not.")
     if (array < 0).any():

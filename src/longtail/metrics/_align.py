@@ -58,8 +58,8 @@ def align_truth(
     encoded = encode_like(Y_true, classes)
     if classes is not None and len(classes) != width:
         raise InputError(
-            f"There are {len(classes)} classes for {width} columns of scores; give one name a "
-            "column, in order."
+            f"There are {len(classes)} classes for {width} columns of scores; give one name "
+            "per column, in order."
         )
     if by_name(encoded) and classes is not None:
         position = _positions(classes)
@@ -93,7 +93,7 @@ def align_scores(
         if scores.ndim != 2:
             raise InputError(
                 f"The scores have {scores.ndim} dimension{'s' * (scores.ndim != 1)}; give a matrix "
-                "with one row a point and one column a label."
+                "with one row per point and one column per label."
             )
     if scores.dtype.kind not in "buif":
         raise InputError(f"Scores are real numbers, not {scores.dtype}.")
@@ -111,7 +111,7 @@ def align_scores(
 def align_sets(
     Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None
 ) -> tuple[sp.csr_array, sp.csr_array, bool]:
-    """Two label matrices of the same shape, and whether both came as one class a row."""
+    """Two label matrices of the same shape, and whether both came as one class per row."""
     true, pred = encode_like(Y_true, classes), encode_like(Y_pred, classes)
     names = [set(encoded.classes.tolist()) for encoded in (true, pred) if encoded.named]
     if classes is None and len(names) == 2 and names[0] & names[1]:
@@ -152,7 +152,7 @@ def align_sets(
         else:
             raise InputError(
                 f"There are {len(classes or ())} classes for {encoded.matrix.shape[1]} label "
-                "columns; give one name a column, in order."
+                "columns; give one name per column, in order."
             )
     for matrix in matrices:
         matrix.resize((matrix.shape[0], len(position)))
@@ -224,7 +224,7 @@ def inverse_by_column(
     if p.ndim != 1 or len(p) not in (space.known, columns):
         raise InputError(
             f"There are {p.shape[0] if p.ndim == 1 else p.shape} propensities for {space.known} "
-            "labels; give a 1-d array with one a label, or a dict by label name."
+            "labels; give a 1-d array with one value per label, or a dict by label name."
         )
     if not ((p > 0) & (p <= 1)).all():
         raise InputError(

@@ -113,7 +113,7 @@ def evaluate(
         What `predict_topk` returns. Gives P, nDCG, R and C at k, and PSP and PSnDCG if propensities
         are known.
     Y_pred : array, sparse matrix or sequence of label collections, optional
-        What `predict` returns. Gives the set metrics, or, if it and `Y_true` hold one class a
+        What `predict` returns. Gives the set metrics, or, if it and `Y_true` hold one class per
         point, accuracy, MaF1 and covered classes.
     k : int or sequence of int
         The ranks.
@@ -124,7 +124,7 @@ def evaluate(
         they are not given.
     classes : sequence, optional
         The names of the columns of `Y_score`, a classifier's `classes_`, where `Y_true` holds
-        names. For one class a point they are also all classes that MaF1 and the share of covered
+        names. For one class per point they are also all classes that MaF1 and the share of covered
         classes are over.
 
     Returns

@@ -50,7 +50,7 @@ def by_frequency(
     Returns
     -------
     polars.DataFrame
-        One row a bin, rarest first: `bin`; `from` and `to`, the training counts it spans (`to` is
+        One row per bin, rarest first: `bin`; `from` and `to`, the training counts it spans (`to` is
         null for the last); `labels` in it; `true`, the true labels of all points that fall into it;
         and for each k, `P@k`, the share of right ones among the labels of the bin that were
         predicted, `R@k`, the share of the bin's true labels that were found (both null where there
@@ -125,7 +125,7 @@ def _widened(counts: ArrayLike, known: int, columns: int) -> NDArray[np.int64]:
     given = np.asarray(counts)
     if given.shape != (known,) or given.dtype.kind not in "ui" or (given < 0).any():
         raise ParameterError(
-            f"counts are {known} whole numbers from 0, one a column of the scores."
+            f"counts are {known} whole numbers from 0, one per column of the scores."
         )
     out = np.zeros(columns, dtype=np.int64)
     out[:known] = given

@@ -87,8 +87,8 @@ def evaluate_model(
         Of the propensities, which come from the training counts that the model keeps.
     one_class : bool, optional
         Whether points have exactly one label each, so that accuracy, MaF1 and covered classes are
-        measured as well, with the class that ranks first. By default told from Y and the training
-        counts.
+        measured as well, with the class that ranks first. By default inferred from Y and the
+        training counts.
     batch_size : int, optional
         Points that are predicted at a time; all by default.
     progress : bool or callable, optional

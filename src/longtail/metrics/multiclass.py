@@ -1,4 +1,4 @@
-"""Metrics of one predicted class a point: accuracy, MaF1, covered classes.
+"""Metrics of one predicted class per point: accuracy, MaF1, covered classes.
 
 MaF1 is the macro F1 of Joshi, Amini, Partalas, Ralaivola, Usunier and Gaussier (2015): the harmonic
 mean of macro precision and macro recall. It is not the mean of the classes' F1, which is
@@ -21,7 +21,7 @@ def _classes_of(Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None) ->
     counts = SetCounts.of(Y_true, Y_pred, classes)
     if not counts.multiclass:
         raise InputError(
-            "This metric is for one class a point: give 1-d arrays of classes, or use "
+            "This metric is for one class per point: give 1-d arrays of classes, or use "
             "subset_accuracy and f1 for label sets."
         )
     return counts
@@ -33,7 +33,7 @@ def accuracy(Y_true: Any, Y_pred: Any) -> float:
     Parameters
     ----------
     Y_true, Y_pred : 1-d array or sequence
-        One class a point.
+        One class per point.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def maf1(Y_true: Any, Y_pred: Any, *, classes: Sequence[Hashable] | None = None)
     Parameters
     ----------
     Y_true, Y_pred : 1-d array or sequence
-        One class a point.
+        One class per point.
     classes : sequence, optional
         All classes of the problem, over which both means go; those that occur in either argument
         if left out.
@@ -77,7 +77,7 @@ def covered_classes(
     Parameters
     ----------
     Y_true, Y_pred : 1-d array or sequence
-        One class a point.
+        One class per point.
     classes : sequence, optional
         All classes of the problem; those that occur in `Y_true` if left out.
 

@@ -171,7 +171,7 @@ def precision_at_k(
     Y_score : CSR matrix or dense array of shape (n, L)
         Scores; of a sparse matrix only the stored entries are predicted.
     k : int or sequence of int
-        How many labels a point. A sequence gives an array, computed in one pass.
+        How many labels per point. A sequence gives an array, computed in one pass.
     classes : sequence, optional
         Names of the columns of `Y_score`, where `Y_true` holds names. A name in `Y_true` that is
         not among them counts as a label that was missed.

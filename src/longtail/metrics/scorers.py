@@ -1,4 +1,4 @@
-"""Metrics as scikit-learn scorers, for `GridSearchCV`, `cross_val_score` and their kin.
+"""Metrics as scikit-learn scorers, for `GridSearchCV`, `cross_val_score` and similar tools.
 
 A scorer is a callable `(estimator, X, Y) -> float`, greater being better. Ranking metrics rank what
 `predict_topk` returns, set and class metrics take what `predict` returns. Columns are matched with
@@ -113,7 +113,7 @@ def scorer(name: str, *, propensities: ArrayLike | Mapping[Any, float] | None = 
 
 
 def _predicted(estimator: Any, X: Any) -> Any:
-    """What it predicts; label sets without a detour over their names where it can."""
+    """What it predicts; label sets directly, without their names, where possible."""
     kind = getattr(estimator, "label_kind_", None)
     if kind in ("names", "sparse", "dense") and hasattr(estimator, "predict_matrix"):
         return EncodedLabels(
@@ -149,7 +149,7 @@ def _ranking_scores(estimator: Any, X: Any, k: int) -> tuple[Any, Any]:
 
 def _one_class_a_column(estimator: Any) -> NDArray[Any] | None:
     classes = getattr(estimator, "classes_", None)
-    # MultiOutputClassifier has one array of classes a column
+    # MultiOutputClassifier has one array of classes per column
     return classes if isinstance(classes, np.ndarray) and classes.ndim == 1 else None
 
 

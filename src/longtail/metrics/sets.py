@@ -128,7 +128,7 @@ def hamming_loss(Y_true: Any, Y_pred: Any, *, classes: Sequence[Hashable] | None
     Returns
     -------
     float
-        For one class a row, the share of wrong rows, as scikit-learn has it.
+        For one class per row, the share of wrong rows, as scikit-learn has it.
 
     Examples
     --------

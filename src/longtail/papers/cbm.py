@@ -1,7 +1,8 @@
 """Li, Wang, Pavlu & Aslam: Conditional Bernoulli Mixtures for Multi-Label Classification, 2016.
 
 Tables 1 and 2 of the paper, and Table 2 of its supplement ("S2"): subset accuracy, Jaccard index
-and Hamming loss in percent. Of the five data sets Scene, RCV1 (subset 1) and Mediamill can be had.
+and Hamming loss in percent. Of the five data sets Scene, RCV1 (subset 1) and Mediamill are
+available.
 """
 
 from __future__ import annotations

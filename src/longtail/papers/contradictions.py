@@ -1,4 +1,4 @@
-"""Figures of a paper that cannot all be right, found by what the metrics owe each other.
+"""Figures of a paper that cannot all be right, found by how the metrics depend on each other.
 
 1. With one rank the discount is 1: nDCG@1 is P@1, and PSnDCG@1 is PSP@1.
 2. nDCG@k is at least the least discounted gain that P@1, P@3, ... allow, with all hits as far down

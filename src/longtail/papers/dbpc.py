@@ -1,9 +1,9 @@
 """Shen, Liu, Luo, Ong & Tsang: Deep Binary Prototype Multi-label Learning, 2018.
 
 Table 2: Example-, micro- and macro-F1 as shares of one, by threefold cross-validation over all the
-data; each fold is a seed here. Of the four data sets Delicious can be had, and EURLex-4K, which has
-as many points, features and labels as the paper's EUR-Lex but other labels: 5.31 a point, where the
-paper counts 1.29. Tables 3 and 4 and Figure 1 are done by `make bench-prototypes`.
+data; each fold is a seed here. Of the four data sets Delicious is available, and EURLex-4K, which
+has as many points, features and labels as the paper's EUR-Lex but other labels: 5.31 per point,
+where the paper counts 1.29. Tables 3 and 4 and Figure 1 are done by `make bench-prototypes`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Multiclass Classification Problems, 2015.
 
 Table 2: accuracy, MaF1 and the share of covered classes (N_c) as shares of one, on 7,500 classes of
-two collections that cannot be had. What can be had is WordNet: the text of a noun and its first
+two collections that are not available. WordNet is available: the text of a noun and its first
 hypernym as its class, a taxonomy with a long tail as well. Samples of its classes stand in for the
 paper's of 100 to 7,500 classes, and for the curves of its Figure 2.
 """

@@ -147,7 +147,7 @@ class Paper:
     tables : tuple of PublishedTable
         Its figures.
     trials : tuple of Trial
-        The data sets that can be had.
+        The data sets that are available.
     also : tuple of str
         Metrics to show beside those of the tables, rankings without their ranks.
     variants : tuple of str
@@ -155,9 +155,9 @@ class Paper:
     with_tail : tuple of str
         Methods that are also shown with a tail weight, chosen on training data.
     notes : tuple of FigureNote
-        What is odd about the figures.
+        What looks wrong about the figures.
     counts_parameters : bool
-        Whether the paper speaks of how many parameters its models have.
+        Whether the paper says how many parameters its models have.
     """
 
     key: str
@@ -232,7 +232,7 @@ def _names(trial: Trial) -> tuple[str, ...]:
 def read_table(
     text: str, methods: Mapping[str, str] | tuple[str, ...], metrics: Mapping[str, str]
 ) -> Values:
-    """The values of a table that is written as lines of data set, metric and one figure a method.
+    """The values of a table that is written as lines of data set, metric and one figure per method.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ SEED = 0
 HELD_OUT = 0.2
 """Share of the training points that settings are chosen on."""
 MAX_LOSS = 0.01
-"""How much P@1 may fall on held-out training points for the sake of rare labels."""
+"""How much P@1 may fall on held-out training points in favour of rare labels."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Cell:
     contradiction : str or None
         What is wrong with the paper's figure, if it contradicts another.
     values : tuple of float
-        Ours, one a seed.
+        Ours, one per seed.
     digits : int
         Digits after the point in the paper.
 
@@ -79,7 +79,7 @@ class Reproduced:
     cells : tuple of Cell
         Figure by figure.
     results : tuple of Result
-        One a seed, where there are several.
+        One per seed, where there are several.
     seeds : tuple of int
         What the data were made or sampled with.
     """
@@ -124,7 +124,7 @@ def reproduced(
     *,
     variant: str = "",
 ) -> Reproduced:
-    """The row of a method with one result a seed."""
+    """The row of a method with one result per seed."""
     return Reproduced(
         trial.dataset,
         method,

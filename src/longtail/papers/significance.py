@@ -1,4 +1,4 @@
-"""Whether a paper's own method differs from the others by more than the luck of the seeds."""
+"""Whether a paper's own method differs from the others by more than chance between seeds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Difference:
     p : float
         Of the rank sum test.
     n_seeds : int
-        Values a method.
+        Values per method.
     digits : int
         Digits after the point in the paper.
     """
@@ -64,7 +64,7 @@ def differences(paper: Paper, rows: Iterable[Reproduced]) -> list[Difference]:
     Notes
     -----
     The test is Wilcoxon's rank sum test, two-sided, in its normal approximation
-    (`scipy.stats.ranksums`). With n seeds a method, p cannot be below `least_p(n)`, whatever the
+    (`scipy.stats.ranksums`). With n seeds per method, p cannot be below `least_p(n)`, whatever the
     figures: 0.0495 with 3 seeds, below 0.01 from 5 on.
 
     Examples
@@ -108,7 +108,7 @@ def differences(paper: Paper, rows: Iterable[Reproduced]) -> list[Difference]:
 
 
 def least_p(n_seeds: int) -> float:
-    """The smallest p that the test can give with so many values a method.
+    """The smallest p that the test can give with so many values per method.
 
     Examples
     --------

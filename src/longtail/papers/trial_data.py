@@ -28,7 +28,7 @@ class PreparedTrial:
     seeds : tuple of int
         The seeds that are gone through.
     problems : tuple of Problem
-        The data, one a seed.
+        The data, one per seed.
     bests : tuple of dict
         For each seed by metric, the best that any method can reach; empty where that is not known.
     """

@@ -1,4 +1,4 @@
-"""The tables of a comparison, which grow line by line, and who is best at what.
+"""The tables of a comparison, which grow line by line, and which method is best at what.
 
 Widths are fixed by the names of the methods, which are known before the first of them is trained:
 a row can be printed as soon as it is there. Metrics are shown in percent.
@@ -40,7 +40,7 @@ SHORT_SET_NAMES = {
 """Headings of the metrics of label sets."""
 
 CLASS_NAMES = {"accuracy": "accuracy", "maf1": "MaF1", "covered_classes": "covered"}
-"""Headings of the metrics of data with one class a point."""
+"""Headings of the metrics of data with one class per point."""
 
 _IN_WORDS = {
     "train_seconds": "training time",
@@ -88,7 +88,7 @@ class ComparisonTable:
 
     @classmethod
     def rankings(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
-        """nDCG, of which nDCG@1 is P@1, coverage, and points predicted a second."""
+        """nDCG, of which nDCG@1 is P@1, coverage, and points predicted per second."""
         metrics = [f"nDCG@{at}" for at in k if at > 1]
         metrics += [f"C@{at}" for at in k]
         return cls(
@@ -138,7 +138,7 @@ class ComparisonTable:
 
 
 def best_line(comparison: Comparison) -> str | None:
-    """Who is best at what, in one sentence; None with fewer than two results.
+    """Which method is best at what, in one sentence; None with fewer than two results.
 
     Examples
     --------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LOOKS = (("^", ORANGE), ("s", GREY), ("o", BLUE), ("D", "#4d9a51"), ("v", "#8d5bab"))
-"""Of the bins, rarest first; after five they come again."""
+"""Of the bins, rarest first; after five they repeat."""
 
 
 def trained_bins(frame: pl.DataFrame) -> pl.DataFrame:
@@ -36,7 +36,7 @@ def frequency_figure(
 ) -> Figure:
     """The share of true labels found among the k best, by training points of the label.
 
-    One row a method, one mark a bin that has true labels.
+    One row per method, one mark per bin that has true labels.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ def plot(figure: Figure, name: str, *, alt: str) -> str:
     ----------
     figure : matplotlib Figure
     name : str
-        Told apart from the other plots of the page by it.
+        Distinguishes it from the other plots of the page.
     alt : str
         What the plot shows, for those who cannot see it.
 

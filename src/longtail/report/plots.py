@@ -164,7 +164,7 @@ def label_axes(
 
 
 def method_colours(names: Iterable[str]) -> dict[str, str]:
-    """A colour a method, the same in all plots of a comparison; after ten they come again.
+    """One colour per method, the same in all plots of a comparison; after ten they repeat.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def candidate_line(trial: Trial, candidate: Candidate) -> str:
 
 
 def differences_text(found: Sequence[Difference]) -> str:
-    """The paper's own method against the others on one data set, one line a method and metric.
+    """The paper's own method against the others on one data set, one line per method and metric.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def differences_text(found: Sequence[Difference]) -> str:
 
 
 def notes_text(notes: Iterable[FigureNote]) -> str:
-    """What else is odd about the figures, one line each."""
+    """What else looks wrong about the figures, one line each."""
     return "\n".join(f"Note on {_where(note)}: {printable(note.about)}." for note in notes)
 
 

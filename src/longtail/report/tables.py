@@ -178,7 +178,7 @@ def hubs_table(graph: LabelGraph, title: str | None = None) -> RenderableType:
 
 
 def facts_table(facts: Mapping[str, Any], title: str | None = None) -> RenderableType:
-    """Names and values, one pair a line.
+    """Names and values, one pair per line.
 
     Examples
     --------

@@ -35,7 +35,7 @@ _STYLES = ("-", "--", ":", "-.")
 def tail_curve_table(
     curve: pl.DataFrame, *, chosen: float | None = None, title: str | None = None
 ) -> RenderableType:
-    """The curve in percent, one row a tail weight; the chosen one is marked.
+    """The curve in percent, one row per tail weight; the chosen one is marked.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Blocks:
         Whether arrays that were read are the block they claim to be, `is_sound(block, arrays)`;
         if not, it is solved again.
     run : Run
-        Who hears of progress, where blocks are kept, and who solves them.
+        Progress callback, where blocks are kept, and what solves them.
     total : int, optional
         Problems in all, of which those of no block count as done; by default those of the blocks.
 

@@ -1,9 +1,9 @@
-"""What training will need, said before the work: `Estimate`, sums that methods share, the limit.
+"""What training will need, estimated before it starts: `Estimate`, shared sums, the limit.
 
 A method supplies `_estimate` beside `_fit`; `ExtremeClassifier.estimate` checks the input and calls
 it. Memory is counted from the arrays that training makes, and is meant to be right within a factor
 of 2. Seconds are costs in n, D, L and stored entries times constants that were measured on one
-ordinary machine; they tell seconds from minutes and minutes from hours, and no more.
+ordinary machine; they only tell seconds from minutes and minutes from hours.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Estimate:
     peak_bytes : int
         Working memory above what is there already, the model included; within a factor of 2.
     model_bytes : int or None
-        Size of the arrays of the model, where it is known beforehand.
+        Size of the arrays of the model, where it is known before training.
     seconds : float
         Time on an ordinary machine; right to the order of magnitude.
     reason : str
@@ -154,7 +154,7 @@ def matrix_bytes(*matrices: sp.csr_array) -> int:
 
 
 def unknown(X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-    """A guess for a method that gives no account of itself: as for linear one-vs-rest problems."""
+    """A guess for a method without an estimate of its own: as for linear one-vs-rest problems."""
     n_labels = Y.shape[1]
     return Estimate(
         int(4 * matrix_bytes(X, Y) + 8 * n_labels + WORKSPACE),

@@ -1,7 +1,7 @@
-"""Who solves the blocks of a task: threads of this process, or other processes.
+"""What solves the blocks of a task: threads of this process, or other processes.
 
 A block is solved by a function of a module, `solve(task, block)`. The task is plain arrays and
-settings, so that any worker can have it; whether the work is to stop, the function asks `stopping`.
+settings, so that any worker can have it; the function asks `stopping` whether to stop.
 Kernels release the GIL, so threads use all cores on one copy of X. The calling thread only waits,
 which lets Ctrl-C through even while every kernel is busy.
 """
@@ -169,8 +169,8 @@ def run_threads(
     done : callable, optional
         Called in the calling thread. What it raises stops the run.
     limit_blas : bool
-        Whether to hold BLAS down to one thread meanwhile, which is a setting of the whole process;
-        for work that uses none, such as prediction, leave it alone.
+        Whether to limit BLAS to one thread meanwhile, in the whole process; not needed for work
+        that does not use BLAS, such as prediction.
     """
     threads = thread_count(n_jobs)
     coming = iter(pieces)
@@ -188,7 +188,7 @@ def run_threads(
 def run_here_or_on_threads(
     work: Callable[[Piece], Any], pieces: Iterable[Piece], *, n_jobs: int | None
 ) -> None:
-    """Do `work(piece)` for every piece, without threads where these would bring only their start.
+    """Do `work(piece)` for every piece, without threads where they would not pay.
 
     For prediction: BLAS is left alone.
 
@@ -219,7 +219,7 @@ def in_blocks(
     *matrices : arrays or CSR matrices
         With the same number of rows.
     size : int
-        Rows per block; it must not depend on the threads if the results are not to.
+        Rows per block; if it does not depend on the threads, nor do the results.
     n_jobs : int or None
         As in scikit-learn. One block is done in the calling thread.
 

@@ -1,4 +1,4 @@
-"""What can be installed besides: which extra brings what, and which of them are not there."""
+"""Optional extras: what each installs, and which are missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Extra:
 
     @property
     def command(self) -> str:
-        """What to type to have it.
+        """The command that installs it.
 
         Examples
         --------

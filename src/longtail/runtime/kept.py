@@ -1,7 +1,7 @@
-"""What is made of a model's arrays once and kept as long as they are the same.
+"""Values computed once from a model's arrays, kept as long as the arrays stay the same.
 
-Such things are not attributes of the model: predicting leaves these alone, and a copy or a saved
-model does without.
+They are not attributes of the model: predicting changes no attribute, and copies and saved models
+do not contain them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ADDING = Lock()
 
 
 def kept_for(owner: Any, name: str, sources: tuple[Any, ...], make: Callable[[], Made]) -> Made:
-    """What `make` makes, made again only when a source is another one.
+    """What `make` returns; it is called again only when a source has changed.
 
     Threads that ask at the same time get the same thing, made once.
 

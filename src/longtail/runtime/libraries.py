@@ -1,4 +1,4 @@
-"""Libraries held to one thread each, where threads of our own share the work."""
+"""Limits libraries to one thread each, where our own threads share the work."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _found: tuple[int, ThreadpoolController] | None = None
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS and OpenMP down to one thread meanwhile; a setting of the whole process.
+    """Limit BLAS and OpenMP to one thread meanwhile, in the whole process.
 
-    To find these libraries takes milliseconds, far longer than a small product: it is done again
-    only after something was imported. threadpoolctl's own limits are set before a with statement
-    has them, so that an interrupt in between would leave them for good.
+    Finding these libraries takes milliseconds, far longer than a small product, so it is repeated
+    only after a new import. threadpoolctl's own limits are set before a with statement has them, so
+    that an interrupt in between would leave them for good.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How much memory this machine has left for a process, as far as it tells."""
+"""How much memory this machine has left for a process, as far as it is known."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 _MEMINFO = Path("/proc/meminfo")
 _OWN_GROUP = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
-_NO_LIMIT = 2**60  # a limit of this size is none
+_NO_LIMIT = 2**60  # a limit of this size means no limit
 
 
 def available_memory() -> int | None:
-    """Bytes that a process may still take without swapping; None where nobody says.
+    """Bytes that a process may still take without swapping; None where it is unknown.
 
     What the system calls available, or what the limits of the process's control groups (a
     container, a batch job) leave, whichever is less.

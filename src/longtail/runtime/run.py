@@ -1,4 +1,5 @@
-"""One run of some long work: who hears of its progress, where its checkpoints go, who does it.
+"""One run of some long work: who is told of its progress, where its checkpoints go, what executes
+it.
 
 A `Run` is handed down from `fit` to the solvers, so that no method needs to know about terminals,
 folders or processes. Methods that call solvers several times give each call a part of its own.
@@ -34,13 +35,13 @@ class Run:
     Attributes
     ----------
     progress : callable, optional
-        Told `(what, done, total)` after every finished piece.
+        Called with `(what, done, total)` after every finished piece.
     checkpoint : Path, optional
         Folder for finished pieces; a run that finds its own pieces there goes on after them.
     names : sequence, optional
         Names of the labels, for warnings.
     executor : Executor, optional
-        Who solves the blocks of a task; by default threads of this process, as many as `n_jobs`
+        What solves the blocks of a task; by default threads of this process, as many as `n_jobs`
         says.
     """
 
@@ -54,7 +55,7 @@ class Run:
         return replace(self, checkpoint=None if self.checkpoint is None else self.checkpoint / name)
 
     def report(self, what: str, done: int, total: int) -> None:
-        """Tell whoever listens."""
+        """Report progress, if there is a callback."""
         if self.progress is not None:
             self.progress(what, done, total)
 

@@ -75,5 +75,5 @@ def point_seeds(n: int, random_state: int, given: Any = None) -> NDArray[np.uint
         return row_seeds(sp.csr_array(np.arange(1.0, n + 1.0)[:, None]), random_state)
     seeds = np.ascontiguousarray(given)
     if seeds.shape != (n,) or seeds.dtype != np.uint64:
-        raise InputError(f"The seeds must be {n} numbers of type uint64, one a point.")
+        raise InputError(f"The seeds must be {n} numbers of type uint64, one per point.")
     return seeds

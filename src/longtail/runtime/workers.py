@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from longtail.runtime.run import Stopped
 
-PATIENCE = 0.2  # seconds; waiting without a limit is deaf to Ctrl-C on Windows
+PATIENCE = 0.2  # seconds; an endless wait ignores Ctrl-C on Windows
 
 _HERE = threading.local()
 _NEVER: NDArray[np.int8] = np.zeros(1, dtype=np.int8)
@@ -33,8 +33,8 @@ _NEVER: NDArray[np.int8] = np.zeros(1, dtype=np.int8)
 def stopping() -> NDArray[np.int8]:
     """The stop flag of the work that this thread does: not zero once it is to end soon.
 
-    Kernels get the array, and look at it now and then. Whoever sees it up raises `Stopped`. Where
-    nobody can ask for a stop, as in a process of its own, it stays zero.
+    Kernels get the array, and look at it now and then. Code that finds it set raises `Stopped`.
+    Where nobody can ask for a stop, as in a process of its own, it stays zero.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def check_running() -> None:
 
 
 class Workers:
-    """A few threads for the tasks of one caller, who hears in any order how each ended.
+    """A few threads for the tasks of one caller; tasks end in any order.
 
     Use it in a `with` statement: when that ends by an error, tasks that wait are dropped, `stop`
     goes up for those under way, and these are waited for.
@@ -72,7 +72,7 @@ class Workers:
     stop : int8 array of one entry
         No longer zero once the tasks under way are to end.
     under_way : int
-        Tasks handed in whose end was not yet told.
+        Tasks handed in whose end was not yet reported.
 
     Examples
     --------

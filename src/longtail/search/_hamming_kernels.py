@@ -26,7 +26,7 @@ def nearest_rows(queries, codes, first, last, counts, far, indices, distances):
     """The k nearest codes of queries `first` to `last`, nearest first, ties to the smaller number.
 
     A counting sort: `far` takes the distances to all codes, `counts` how many there are of each.
-    O(codes·words + bits + k log k) a query.
+    O(codes·words + bits + k log k) per query.
     """
     m, words = codes.shape
     k = indices.shape[1]

@@ -184,7 +184,7 @@ def topk_rows(
     """The k best labels of rows start..stop, in label order; ties go to the smaller label.
 
     `order` holds all labels by `rest`, their values where no feature speaks, the best first.
-    O(weights met + k log k) a row, plus a little for each label that enters the list of the best.
+    O(weights met + k log k) per row, plus a little for each label that enters the list of the best.
     """
     n_labels = biases.shape[0]
     k = labels.shape[1]
@@ -254,7 +254,7 @@ def above_rows(
 
     `always` lists the labels that do so where no feature speaks. The ends of the rows' labels are
     counted from row `first_row`. Stops early when the output is full; returns the first row not
-    done. O(weights met + labels found, sorted) a row.
+    done. O(weights met + labels found, sorted) per row.
     """
     n_labels = biases.shape[0]
     size = out_ends[start - first_row]
@@ -308,7 +308,7 @@ def above_rows(
 
 @kernel
 def all_rows(indptr, indices, data, start, stop, w_indptr, w_indices, w_data, biases, out):
-    """The scores of all labels for rows start..stop. O(labels + weights met) a row."""
+    """The scores of all labels for rows start..stop. O(labels + weights met) per row."""
     for i in range(start, stop):
         out[i] = biases
         _add(indices, data, indptr[i], indptr[i + 1], w_indptr, w_indices, w_data, out[i])

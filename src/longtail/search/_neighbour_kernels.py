@@ -29,7 +29,7 @@ def nearest_by_columns(
     """The nearest points of every query; `closest` becomes minus the squared distances.
 
     The points are given by columns: `rows[starts[f]:starts[f + 1]]` have feature f. Point `skip[i]`
-    is left out for query i. O(points that share a feature, once a feature, + points) a query.
+    is left out for query i. O(points that share a feature, once per feature, + points) per query.
     """
     products = np.empty(norms.shape[0])
     for i in range(indptr.shape[0] - 1):

@@ -1,6 +1,6 @@
 """Scores of linear models: the best k labels of each point, or all above a threshold.
 
-The weights are kept by rows, one row a feature, so they are an index from features to the labels
+The weights are kept by rows, one row per feature, so they are an index from features to the labels
 that use them: a prediction walks the features of the point and touches only the labels it meets.
 """
 
@@ -26,8 +26,8 @@ from longtail.runtime.workers import check_running
 from longtail.search._index_kernels import above_rows, all_rows, topk_rows
 
 CHUNK = 256  # rows that are worth a piece of work of their own
-PIECES = 8  # a thread, so that none waits long for another at the end
-LARGEST = 1024  # rows a piece, so that a run can be stopped soon
+PIECES = 8  # per thread, so that none waits long for another at the end
+LARGEST = 1024  # rows per piece, so that a run can be stopped soon
 RANKINGS = 4  # that an index remembers
 _Array = NDArray[Any]
 _FLOATS = (np.float32, np.float64)
@@ -53,13 +53,13 @@ class _Scratch(NamedTuple):
 class LinearIndex:
     """A linear model made ready to answer: what can be known without a point is kept.
 
-    The weights are used where they are, be it a read-only file mapped into memory; they must not
+    The weights are used where they are, even in a read-only file mapped into memory; they must not
     be changed while the index is in use. Threads may share an index.
 
     Parameters
     ----------
     weights : csr_array of shape (D + 1, L)
-        One row a feature; the last row is the bias.
+        One row per feature; the last row is the bias.
     bias : float
         Value of the constant feature.
 
@@ -71,8 +71,8 @@ class LinearIndex:
     Notes
     -----
     The first prediction costs O(D + L log L), as does the first with a ranking that is not among
-    the last four. Memory: 8 bytes a feature, 28 a label, 20 a label for each of these rankings and
-    13 a label for each thread.
+    the last four. Memory: 8 bytes per feature, 28 per label, 20 per label for each of these
+    rankings and 13 per label for each thread.
 
     Examples
     --------
@@ -85,7 +85,9 @@ class LinearIndex:
 
     def __init__(self, weights: sp.csr_array, *, bias: float = 1.0) -> None:
         if weights.format != "csr" or weights.data.dtype.kind not in "fiub":
-            raise InputError("The weights must be a CSR matrix of real numbers, one row a feature.")
+            raise InputError(
+                "The weights must be a CSR matrix of real numbers, one row per feature."
+            )
         if weights.shape[0] < 1:
             raise InputError("The weights must have a last row for the bias.")
         self.weights = weights
@@ -275,7 +277,7 @@ def linear_topk(
     weights : csr_array of shape (D + 1, L)
         The last row is the bias. Not copied.
     k : int
-        Labels a row; all L where L < k.
+        Labels per row; all L where L < k.
     bias : float
         Value of the constant feature.
     ranking : TailRanking, optional
@@ -286,14 +288,14 @@ def linear_topk(
     Returns
     -------
     csr_array of shape (n, L)
-        Exactly min(k, L) stored scores a row, or values of the ranking, in label order; ties go to
-        the smaller label.
+        Exactly min(k, L) stored scores per row, or values of the ranking, in label order; ties go
+        to the smaller label.
 
     Notes
     -----
-    Cost: O(D + L log L) once, then O(weights of its features + k log k) a row; a row that has more
-    than L / 4 of these weights costs O(weights + L), with less work a weight. For many calls with
-    few rows keep a `LinearIndex`.
+    Cost: O(D + L log L) once, then O(weights of its features + k log k) per row; a row that has
+    more than L / 4 of these weights costs O(weights + L), with less work per weight. For many calls
+    with few rows keep a `LinearIndex`.
 
     Examples
     --------

@@ -75,9 +75,9 @@ class NeighbourIndex:
     Notes
     -----
     Making it costs O(nnz) or a float32 copy for faiss; a search of sparse points O(Σ over the
-    query's features of the points that have it, + m) a query and m numbers of memory a thread, of
-    dense ones O(m·D). Distances of sparse rows are |q|² + |x|² - 2qx in float64: below some 1e-8 of
-    the rows' lengths they are rounding errors, but those of equal rows are exactly zero.
+    query's features of the points that have it, + m) per query and m numbers of memory per thread,
+    of dense ones O(m·D). Distances of sparse rows are |q|² + |x|² - 2qx in float64: below some 1e-8
+    of the rows' lengths they are rounding errors, but those of equal rows are exactly zero.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class NeighbourIndex:
     def search(self, queries: Rows, k: int, skip: NDArray[np.int64] | None = None) -> Neighbours:
         """The k nearest points of every query, or all if there are fewer, nearest first.
 
-        `skip` may name one point a query that is left out, -1 for none.
+        `skip` may name one point per query that is left out, -1 for none.
         """
         n = queries.shape[0]
         k = min(k, self.shape[0])

@@ -1,4 +1,4 @@
-"""Kernels of streamed problems: a block of rows against all problems that are still on their way.
+"""Kernels of streamed problems: a block of rows against all problems that are not solved yet.
 
 Per row the products z_i·z_j and the z_i stand in one vector, which every problem that the row is
 active in adds to its own: that is the Hessian and the linear part of the gradient at once.
@@ -15,8 +15,8 @@ from longtail._numba import kernel, unsigned
 def add_rows(Z, signs, weights, folds, left_out, W, losses, moments):
     """Add the squared hinge losses of a block, and the moments of the rows within the margin.
 
-    Z (n, p); W (p, B), a column a problem; losses (B,); moments (B, p(p + 1)/2 + p): the sums of
-    weight·z_i·z_j for j <= i, row by row, and then those of weight·z_i. Problem b leaves out the
+    Z (n, p); W (p, B), one column per problem; losses (B,); moments (B, p(p + 1)/2 + p): the sums
+    of weight·z_i·z_j for j <= i, row by row, and then those of weight·z_i. Problem b leaves out the
     rows of fold left_out[b]. O(n·B·p) and O(p²) for every row within a margin.
     """
     n, p = Z.shape

@@ -1,9 +1,9 @@
-"""What the engine's solvers will need, reckoned before they run.
+"""What the solvers will need, estimated before they run.
 
 Memory is summed over the arrays that a solver makes; how many weights a linear problem will keep is
-not known beforehand and reckoned from the features of the points that it will rest on. Seconds are
-counts of products times the constants below, measured with `make bench-estimates` on one core of an
-ordinary machine: they are right to the order of magnitude.
+not known in advance and is estimated from the features of the points that it will rest on. Seconds
+are counts of products times the constants below, measured with `make bench-estimates` on one core
+of an ordinary machine: they are right to the order of magnitude.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PULL = {"squared_hinge": (1.0, 0.0, 3.2, 3.5), "logistic": (14.0, 0.33, 0.75, 1.
 """What all points without a label together pull at its weights: (a, b, c, d) is a·C^b, which holds
 the bias down, and c·C / (1 + d·C) for each of its points. A feature gets its share by the values
 that it has, and no weight where that is less than what is pruned. Set on nine sets of texts and
-tags, of six to 240 features a point: what is reckoned is 0.6 to 2.1 times what is kept for C from
+tags, of six to 240 features per point: the estimate is 0.6 to 2.1 times what is kept for C from
 0.1 to 10, and 0.5 to 2.7 times from 0.01 to 100 (`make bench-kept-weights`)."""
 UNPRUNED = (8.0, 200.0)
 """Points that the weights of a label rest on where all are kept: so many for each of its own
@@ -97,7 +97,7 @@ def weights_kept(
 ) -> NDArray[np.float64]:
     """About how many weights the problem of a label with so many points keeps, bias included.
 
-    What C, here 1/strength, does to it is reckoned only where small weights are dropped.
+    What C, here 1/strength, does to it is estimated only where small weights are dropped.
     """
     points = np.asarray(counts, dtype=np.float64)
     if penalty == "l1":
@@ -137,7 +137,7 @@ def linear_estimate(
 ) -> Estimate:
     """What `fit_linear` needs for problems with so many positives each.
 
-    It takes the same description of the problems; what decides nothing here is passed over.
+    It takes the same description of the problems; what does not matter here is ignored.
 
     Examples
     --------

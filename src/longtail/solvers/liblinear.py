@@ -172,7 +172,7 @@ def solve_together(task: LiblinearTask, classes: NDArray[np.int64]) -> Arrays:
     weights = np.column_stack([model.coef_, model.intercept_])
     if len(classes) == 2:  # scikit-learn gives the difference; the two add up to zero
         weights = np.vstack([-weights, weights]) / 2
-    # How many sweeps it took, scikit-learn before 1.9 does not say: its n_iter_ is any number.
+    # scikit-learn before 1.9 does not report the sweeps: its n_iter_ is arbitrary.
     return _packed([weights[place] for place in rank], [0] * len(rank))
 
 

@@ -1,4 +1,4 @@
-"""The one check of X that every solver of this house makes."""
+"""The check of X that every solver makes."""
 
 from __future__ import annotations
 

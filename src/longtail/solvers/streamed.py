@@ -3,9 +3,9 @@
     ½‖w‖² + C·Σ_j weight_j·max(0, 1 - y_j·⟨w, z_j⟩)²
 
 The rows are never stored: a pass asks for all blocks anew and gives, for every problem at once,
-value, gradient and Hessian. So Newton's method takes a pass a step, and some ten passes solve the
-problems of all strengths and folds together. There is no bias: rows are thought of as differences,
-where it would cancel.
+value, gradient and Hessian. So Newton's method takes one pass per step, and some ten passes solve
+the problems of all strengths and folds together. There is no bias: rows are thought of as
+differences, where it would cancel.
 
 The objective is strongly convex with modulus one, so ‖gradient‖²/2 bounds its distance to the
 minimum; that is the certificate.
@@ -130,7 +130,7 @@ def fit_streamed(
     n_features : int
         p, some dozens: each problem keeps a p×p Hessian.
     Cs : sequence of floats
-        Strengths, a problem each.
+        Strengths, one problem each.
     folds : int, optional
         If given, each strength has this many problems; problem f leaves out the rows of fold f.
     warm_start : array of shape (len(Cs), folds, p), optional
@@ -143,7 +143,7 @@ def fit_streamed(
         Threads, as in scikit-learn. The result does not depend on it, bit for bit: the sums over
         the blocks are added up in the order of the blocks.
     run : Run, optional
-        Who hears of progress, and where the state is kept after every pass.
+        Progress callback, and where the state is kept after every pass.
     identity : str
         What names the stream in that folder, such as a fingerprint of what it is made of.
 
@@ -153,9 +153,9 @@ def fit_streamed(
 
     Notes
     -----
-    A pass costs O(p) a row and problem and O(p²) more where the row is within the margin; some 6 to
-    20 passes are needed, whatever the number of problems. Memory: a block a thread, and O(p²) a
-    problem and block under way.
+    A pass costs O(p) per row and problem and O(p²) more where the row is within the margin; some 6
+    to 20 passes are needed, whatever the number of problems. Memory: one block per thread, and
+    O(p²) per problem and block under way.
 
     Examples
     --------
@@ -311,7 +311,7 @@ class _Problems:
             return
         falls = np.linalg.norm(gradient) < np.linalg.norm(self.gradient[b])
         if abs(slope) <= noise and np.isfinite(before) and not falls:
-            self.stuck[b] = True  # rounding has the last word
+            self.stuck[b] = True  # only rounding errors are left
             return
         if np.isfinite(before):
             self.iterations[b] += 1
@@ -336,7 +336,7 @@ class _Problems:
         }
 
     def resume(self, found: dict[str, NDArray[Any]]) -> None:
-        """Go on from a state that `state` gave; one that is none is passed over."""
+        """Go on from a state that `state` gave; an invalid one is ignored."""
         if not is_like(found, self.state()):
             return
         parts = {name: np.array(part) for name, part in found.items()}
@@ -361,7 +361,7 @@ def _finished(problems: _Problems, shape: tuple[int, int], tol: float) -> Stream
     if not converged:
         warnings.warn(
             f"{int((violation > tol).sum())} of {len(norm)} streamed problems ended after "
-            f"{problems.passes} passes, or for want of precision, with a gradient of up to "
+            f"{problems.passes} passes, or for lack of precision, with a gradient of up to "
             f"{violation.max():.1e} of that at zero; scale the features, lower C or raise the "
             "limit.",
             ConvergenceWarning,
@@ -384,6 +384,6 @@ def _checked_start(warm_start: Any, shape: tuple[int, int, int]) -> _Array:
     start = np.asarray(warm_start, dtype=np.float64)
     if start.shape != shape or not np.isfinite(start).all():
         raise InputError(
-            f"warm_start must be finite and of shape {shape}: a vector a strength and fold."
+            f"warm_start must be finite and of shape {shape}: one vector per strength and fold."
         )
     return start

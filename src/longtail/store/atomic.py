@@ -49,7 +49,7 @@ def atomic_folder(
     path : path-like
         The folder to make or replace; missing parents are made.
     objection : callable
-        Told the existing folder, if it is not empty, before the work and again before the
+        Called with the existing folder, if it is not empty, before the work and again before the
         replacement: returns None if it may be replaced, else the reason why not. By default a
         folder that holds anything is never replaced.
 
@@ -144,7 +144,7 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_to_lose(target: Path, objection: Callable[[Path], str | None]) -> None:
-    """Refuse a target that is a file, or a folder against whose replacement something speaks."""
+    """Refuse a target that is a file, or a folder that must not be replaced."""
     with explained(target, "written"):
         if not os.path.lexists(target):
             return
@@ -194,11 +194,11 @@ def _make_locked(target: Path) -> tuple[Path, int | None]:
             return folder, lock
         if lock is not None:
             os.close(lock)
-    raise ModelError(f"{target}: cannot be written: its workplaces vanish; is a cleaner at work?")
+    raise ModelError(f"{target}: cannot be written: another program deletes its work folders.")
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
-    """A descriptor that holds the folder's lock, None where it is held or cannot be had."""
+    """A descriptor that holds the folder's lock, None where it is held already or not available."""
     if fcntl is None:
         return None
     try:

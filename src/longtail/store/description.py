@@ -43,7 +43,7 @@ class Description:
     stored_as : str or None
         The name of the stored object, such as "tagger"; None for a plain value.
     meta : dict
-        What the writer wished to note.
+        Notes of the writer.
     versions : dict of str to str
         The libraries that wrote the model.
     """

@@ -168,14 +168,14 @@ def state_of(value: Any) -> dict[str, Any] | None:
 
 
 def homes_of(ours: Mapping[str, str], group: str) -> dict[str, str]:
-    """Where the classes of a table are: ours, and those that other packages announce.
+    """Where the classes of a table are: ours, and those that other packages register.
 
     Parameters
     ----------
     ours : mapping of str to str
         Our own: names, and homes such as "longtail.features.text:TextFeatures".
     group : str
-        The group of the entry points by which other packages bring more. Ours win.
+        The group of the entry points by which other packages add more. Ours win.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The contract of every classifier as functions, for whoever writes a classifier of their own.
+"""The contract of every classifier as functions, for authors of new classifiers.
 
 `check_classifier` runs all of `CHECKS` on an estimator. Each check takes an estimator, works on
 copies of it and raises an `AssertionError` whose sentence says what is wrong.

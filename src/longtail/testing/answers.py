@@ -89,12 +89,12 @@ def check_a_point_alone(estimator: ExtremeClassifier) -> None:
     for order in orders:
         require(
             np.array_equal(model.predict(X[order]), sets[order]),
-            "predict answers a point otherwise in other company.",
+            "predict answers a point differently among other points.",
         )
         # BLAS rounds by the shape
         require(
             np.allclose(model.predict_topk(X[order], 3).toarray(), top[order], 1e-9, 1e-12),
-            "predict_topk scores a point otherwise in other company.",
+            "predict_topk scores a point differently among other points.",
         )
 
 
@@ -187,6 +187,6 @@ def check_saved_model(estimator: ExtremeClassifier) -> None:
         there, here = (each.predict_topk(X, 3) for each in (loaded, model))
         require(
             np.array_equal(there.indices, here.indices) and np.array_equal(there.data, here.data),
-            "the loaded model scores otherwise than the saved one.",
+            "the loaded model scores differently from the saved one.",
         )
         require(files(loaded) == files(model), "the loaded model is saved in other bytes.")

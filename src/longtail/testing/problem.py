@@ -46,13 +46,13 @@ def names_of(Y: NDArray[Any]) -> list[tuple[str, ...]]:
 
 
 def require(condition: bool, sentence: str) -> None:
-    """Break off with a sentence unless a condition holds."""
+    """Raise an error with a message unless a condition holds."""
     if not condition:
         raise AssertionError(sentence)
 
 
 def same(found: Any, wanted: Any, what: str) -> None:
-    """Break off unless what was found is what was wanted."""
+    """Raise an error unless what was found is what was expected."""
     require(found == wanted, f"{what} is {found!r:.200} instead of {wanted!r:.200}.")
 
 

@@ -54,7 +54,7 @@ def are_trees(starts, left, right, node_seen, leaf_seen):
     """Whether every node but the root, and every leaf, is the child of exactly one earlier node.
 
     `node_seen` and `leaf_seen` hold False and have the lengths of all nodes and of all leaves;
-    `starts` rises from 0 to the number of nodes, by at least one a tree. O(nodes).
+    `starts` rises from 0 to the number of nodes, by at least one per tree. O(nodes).
     """
     for t in range(starts.shape[0] - 1):
         root = starts[t]

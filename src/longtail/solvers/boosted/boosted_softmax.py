@@ -1,6 +1,6 @@
 """`fit_boosted_softmax`: probabilities of classes by boosted trees, from nothing to the last tree.
 
-The counterpart of `fit_softmax` for what no linear function tells.
+The counterpart of `fit_softmax` for targets that no linear function fits.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BoostedSoftmax:
     base : array of shape (K,)
         Scores before the first tree.
     forest : Forest
-        The trees, an output a class.
+        The trees, one output per class.
     """
 
     base: NDArray[np.float64]
@@ -94,7 +94,7 @@ def fit_boosted_softmax(
     n_jobs: int | None = None,
     run: Run | None = None,
 ) -> BoostedFit:
-    """Boost towards the targets from the classes' shares, up to `n_trees` trees a class.
+    """Boost towards the targets from the classes' shares, up to `n_trees` trees per class.
 
     Parameters
     ----------
@@ -105,11 +105,12 @@ def fit_boosted_softmax(
     growth : Growth
         How trees are grown.
     n_trees : int
-        Steps, each of one tree a class; a class gets no tree in a step in which it finds no split.
+        Steps, each of one tree per class; a class gets no tree in a step in which it finds no
+        split.
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress, and where the trees are kept after every step.
+        Progress callback, and where the trees are kept after every step.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Boosted trees for two objectives: a softmax over classes, and weighted binary problems.
 
-Both add trees to what is there. A step fits one tree an output to the Newton step of the objective,
-by its first and the diagonal of its second derivatives, and is halved until it does not raise the
-objective. LightGBM grows the trees (`growing`); what they say is our own (`trees`), so that a
-model that was stored needs no LightGBM.
+Both add trees to what is there. A step fits one tree per output to the Newton step of the
+objective, by its first and the diagonal of its second derivatives, and is halved until it does not
+raise the objective. LightGBM grows the trees (`growing`); what they say is our own (`trees`), so
+that a model that was stored needs no LightGBM.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def boost_softmax(
         What base and trees say so far; in the end, with the new trees.
     growth : Growth
     n_steps : int
-        Trees a class. The memory of what the trees of a call say, 32 bytes a point and class, is
-        given back class by class in the last step, so that calls of one step need none of it.
+        Trees per class. The memory of what the trees of a call say, 32 bytes per point and class,
+        is given back class by class in the last step, so that calls of one step need none of it.
     place : int
         Number that tells this call from others, for the drawing of features.
     width : int
@@ -69,7 +69,7 @@ def boost_softmax(
     Notes
     -----
     A step takes the derivative of the cross entropy by the scores, p_k - t_k at every point, and
-    the diagonal of the second, K / (K - 1)·p_k·(1 - p_k), and fits one tree a class. The steps of
+    the diagonal of the second, K / (K - 1)·p_k·(1 - p_k), and fits one tree per class. The steps of
     all classes together are halved until they do not raise the cross entropy. It costs O(N·D·K) for
     dense and O(nnz·K) for sparse X, times the share of features, and another (N, K) array.
     """
@@ -114,7 +114,7 @@ class _SoftmaxGrowers:
         last: bool,
         n_jobs: int | None,
     ) -> None:
-        """One tree a class; what they say goes into `step`."""
+        """One tree per class; what they say goes into `step`."""
         top, rest = _normalisers(scores, n_jobs)
         factor = self.n_classes / (self.n_classes - 1)
 
@@ -164,14 +164,14 @@ def boost_binary(
     rows : int array of shape (R,)
         The rows that take part.
     outputs : int array of shape (B,)
-        Outputs that the new trees are given, one a problem.
+        Outputs that the new trees are given, one per problem.
     scores, y : arrays of shape (R, B)
         Log-odds so far, and targets between 0 and 1.
     weights : array of shape (R, 1)
         Weights of the rows.
     growth : Growth
     n_steps : int
-        Trees a problem. A problem whose loss is next to nothing at the beginning gets none.
+        Trees per problem. A problem whose loss is almost zero at the start gets none.
     place : tuple of int
         Numbers that tell these problems from others, for the drawing of features.
 
@@ -179,7 +179,7 @@ def boost_binary(
     -----
     With weights γ the derivatives are γ·(p - y) and γ·p·(1 - p), so that a leaf says Σγ(y - p) /
     (Σγp(1 - p) + l2), times the shrinkage. Each problem's step is halved until it does not raise
-    its loss. O(R·D·B) a step for dense X, O(entries·B) for sparse, times the share of features.
+    its loss. O(R·D·B) per step for dense X, O(entries·B) for sparse, times the share of features.
     """
 
     def objective(z: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """LightGBM as a grower of trees: derivatives in, plain arrays out.
 
-Only here is LightGBM known. X is binned once; a grower then takes first and second derivatives of
-any objective, by the scores of several outputs at some of the rows, and fits one tree an output to
-the Newton step. Nothing of LightGBM's is kept once the trees are taken.
+Only this module knows LightGBM. X is binned once; a grower then takes first and second derivatives
+of any objective, by the scores of several outputs at some of the rows, and fits one tree per output
+to the Newton step. Nothing of LightGBM's is kept once the trees are taken.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ class Grower:
     """Trees of several outputs on some rows (None: all), step by step.
 
     `place` are whole numbers that tell this grower from all others, for the drawing of features.
-    A grower holds some 32 bytes a row and output until it is released. Making one costs O(columns),
-    as LightGBM lays out its histograms; a step O(rows·columns) an output for dense X, and
-    O(entries) for sparse.
+    A grower holds some 32 bytes per row and output until it is released. Making one costs
+    O(columns), as LightGBM lays out its histograms; a step O(rows·columns) per output for dense X,
+    and O(entries) for sparse.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Grower:
         self._text: str | None = None
 
     def grow(self, first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One tree an output; returns what they say of the rows, (n, outputs)."""
+        """One tree per output; returns what they say of the rows, (n, outputs)."""
         if self.n_outputs == 1:
             first, second = first.ravel(), second.ravel()
         self.booster.reset_parameter({})  # LightGBM's silence is a thread's own

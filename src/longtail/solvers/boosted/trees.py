@@ -55,7 +55,7 @@ class Forest:
     Attributes
     ----------
     n_outputs, n_features : int
-        What the trees speak of, and what they ask for.
+        Outputs that the trees predict, and features that they read.
     starts : int64 array of shape (trees + 1,)
         Where the nodes of each tree start.
     output : int32 array of shape (trees,)

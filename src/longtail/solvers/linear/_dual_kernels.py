@@ -24,7 +24,7 @@ def dual_descent(
 
     Sweeps the rows in random order, leaves out rows that rest at zero (liblinear's shrinking), and
     stops when the duality gap over these rows is at most tol times the primal value. O(nnz of the
-    rows not left out) a sweep. Returns (primal, dual, sweeps).
+    rows not left out) per sweep. Returns (primal, dual, sweeps).
     """
     n = signs.shape[0]
     d = w.shape[0] - 1

@@ -1,4 +1,4 @@
-"""The losses of the engine, point by point: value, slope and curvature in the margin.
+"""The losses of the solvers, point by point: value, slope and curvature in the margin.
 
 A point with target t in [0, 1] and score z costs t·ℓ(z) + (1 - t)·ℓ(-z), so a hard positive is
 t = 1, a hard negative t = 0, and a soft target lies between. ℓ is

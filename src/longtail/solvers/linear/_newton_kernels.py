@@ -1,7 +1,7 @@
 """Kernels of the Newton solver: passes over X for a block of problems at once.
 
-Arrays of a block are row-major, (D + 1, B) or (N, B), one column a problem, so the inner loops run
-over neighbours in memory and X is read once for all problems. Every operation stays within its
+Arrays of a block are row-major, (D + 1, B) or (N, B), one column per problem, so the inner loops
+run over neighbours in memory and X is read once for all problems. Every operation stays within its
 column and goes through the rows in order: what a problem gets does not depend on its neighbours.
 The bias is the last weight, on a constant feature of value `bias` that X does not store.
 """

@@ -11,7 +11,7 @@ import numpy as np
 
 from longtail._numba import kernel, unsigned
 
-MEMORY = 5  # sweeps from which the next ones are foretold
+MEMORY = 5  # sweeps from which the next ones are predicted
 CRAWL = 150  # sweeps after which a model is solved directly
 DIRECT = 600  # weights up to which a model is solved as a linear system
 
@@ -19,7 +19,7 @@ DIRECT = 600  # weights up to which a model is solved as a linear system
 @kernel
 def mirror(model, size):
     """The lower triangle of the model into the upper one, in tiles that the cache holds, and the
-    diagonal a hair larger. O(size²)."""
+    diagonal slightly larger. O(size²)."""
     for f in range(size):
         model[f, f] += 1e-10 * (1.0 + model[f, f])
     for top in range(0, size, 16):
@@ -124,7 +124,7 @@ def _solve_positive(A, b, n):
 def _polish(model, w, gradient, strength, bias_strength, rest, outside, first, size, step, product):
     """Solve the model for the weights that are not zero as if their signs stayed, and go to the
     lowest point on the way there; weights that arrive at zero stay there, and it begins again. For
-    models on which coordinate descent crawls. O(n³) a turn for n such weights."""
+    models on which coordinate descent crawls. O(n³) per turn for n such weights."""
     held = np.empty(size, np.int64)
     along, crossing = np.empty(size), np.empty(size)
     for _ in range(50):
@@ -251,7 +251,7 @@ def descend(model, w, gradient, strength, bias_strength, rest, first, size, enou
     """Minimise the quadratic model; `step` and `product` = model·step come back.
 
     `rest` is the weight of the rows outside that are no part of the model: their squared hinge is
-    minimised as it is. Cost a sweep: O(size) for each weight that moves.
+    minimised as it is. Cost per sweep: O(size) for each weight that moves.
     """
     step[:size] = 0.0
     product[:size] = 0.0

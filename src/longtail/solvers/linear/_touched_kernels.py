@@ -220,8 +220,8 @@ def refresh(loss, bias, moved, rows, n_positive, n_rows, entries, dense, model, 
     `moved`; returns the sums of both.
 
     If `dense`, `model` follows the curvatures that changed. For the squared hinge `gradient`, which
-    holds what the old curvatures foretold, is put right where they did. O(touched + entries² of the
-    rows whose curvature changed).
+    holds what the old curvatures predicted, is corrected where they changed. O(touched + entries²
+    of the rows whose curvature changed).
     """
     hinge = loss == SQUARED_HINGE
     for a in range(n_positive):

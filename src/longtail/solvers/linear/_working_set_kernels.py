@@ -1,4 +1,4 @@
-"""Kernels of the l1 solver: Newton steps on a working set of features, and who joins it.
+"""Kernels of the l1 solver: Newton steps on a working set of features, and which join it.
 
 For the words used here see `_touched_kernels`.
 """

@@ -5,8 +5,8 @@ is small and matrix products make it fast, so that each step is exact however ba
 problem is; conjugate gradients need hundreds of passes over such data. The stopping rule is the
 proven relative gap of `longtail.solvers.linear.newton`.
 
-Cost: O(N·D²) a step and problem, in matrix products, and some 5 to 10 steps; one or two from a warm
-start.
+Cost: O(N·D²) per step and problem, in matrix products, and some 5 to 10 steps; one or two from a
+warm start.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ all points once; those that violate the margin join, the worst first, until the 
 *all* points is within the tolerance. The look at all points is shared by the problems of a block,
 which reads X once for all of them.
 
-Cost a problem: some 20 sweeps over the working set, O(nnz of a few hundred points) each, and three
-to five looks at all points, O(nnz) each. On badly scaled data coordinate descent may crawl; a
+Cost per problem: some 20 sweeps over the working set, O(nnz of a few hundred points) each, and
+three to five looks at all points, O(nnz) each. On badly scaled data coordinate descent may crawl; a
 problem that it leaves unsolved is finished by Newton steps over all points, which start from its
 weights and keep its lower bound.
 """
@@ -31,15 +31,15 @@ from longtail.solvers.linear.task import LinearTask, Sized
 NEAREST = 100  # negatives most like the positives, at the start
 SPREAD = 100  # negatives spread over all points, at the start
 ENTER = 200  # at least so many violators may enter at once
-MAX_SWEEPS = 300  # a round; then the violators are looked at anyway
-MAX_ALL_SWEEPS = 20_000  # a problem; what is unsolved then is left to Newton steps
+MAX_SWEEPS = 300  # per round; then the violators are looked at anyway
+MAX_ALL_SWEEPS = 20_000  # per problem; what is unsolved then is left to Newton steps
 MAX_ROUNDS = 200
 FEW_FEATURES = 2**16  # up to here a dense w stays in the caches; above, rows are renumbered
 
 
 @dataclass
 class _Problem:
-    """One problem on its way: entries of the working set and their dual variables."""
+    """One problem in progress: entries of the working set and their dual variables."""
 
     number: int
     weights: NDArray[np.float64] | None  # of the points; None: all one

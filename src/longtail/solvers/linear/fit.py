@@ -50,7 +50,7 @@ SOLVERS: dict[tuple[str, str], dict[str, Solver]] = {
     ("l1", "squared_hinge"): _L1,
     ("l1", "logistic"): _L1,
 }
-"""By penalty and loss: the solvers of a block, the default first, each with its working memory a
+"""By penalty and loss: the solvers of a block, the default first, each with its working memory per
 problem."""
 REPORT = {
     "objective": float, "gap": float, "violation": float, "iterations": int, "converged": bool,
@@ -88,7 +88,7 @@ class LinearFit:
     Attributes
     ----------
     weights : csr_array of shape (D + 1, B)
-        One column a problem; the last row is the bias.
+        One column per problem; the last row is the bias.
     objective, gap, violation, iterations, converged, seconds : arrays of shape (B,)
         Objective over all points before pruning, proven relative gap to the optimum, violation of
         the optimality conditions (l1; relative to the strength), iterations, whether it ended
@@ -105,7 +105,7 @@ class LinearFit:
     seconds: NDArray[np.float64]
 
     def table(self) -> pl.DataFrame:
-        """The report as a table, one row a problem."""
+        """The report as a table, one row per problem."""
         return pl.DataFrame(
             {"problem": np.arange(len(self.gap)), **{name: getattr(self, name) for name in REPORT}}
         )
@@ -180,12 +180,12 @@ def fit_linear(
     dtype : dtype
         Of the stored weights.
     block_size : int, optional
-        Problems a block, the unit of work and of checkpoints. By default 32, or fewer where the
+        Problems per block, the unit of work and of checkpoints. By default 32, or fewer where the
         dense arrays of a block would exceed 256 MB. The result does not depend on it.
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress and where checkpoints go.
+        Progress callback and checkpoint folder.
 
     Returns
     -------
@@ -193,9 +193,9 @@ def fit_linear(
 
     Notes
     -----
-    Cost: O(nnz(X)) a look at all points; some four looks a problem for the squared hinge, shared
-    in reading by the problems of a block, and ten to forty for the logistic loss at strength 1,
-    about twice as many at 0.1.
+    Cost: O(nnz(X)) per look at all points; some four looks per problem for the squared hinge,
+    shared in reading by the problems of a block, and ten to forty for the logistic loss at strength
+    1, about twice as many at 0.1.
 
     Examples
     --------
@@ -371,7 +371,7 @@ def _warn(fit: LinearFit, task: LinearTask, run: Run) -> None:
         limits += f" or {task.max_seconds:g} seconds"
     if len(left):
         warnings.warn(
-            f"{len(left)} of {task.n_problems} problems ended, {limits} or for want of precision, "
+            f"{len(left)} of {task.n_problems} problems ended, {limits} or for lack of precision, "
             f"{_distance(fit, left)} ({_named(left, run.names, task)}); "
             "scale the features, raise strength or raise the limit.",
             ConvergenceWarning,

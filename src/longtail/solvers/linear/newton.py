@@ -12,8 +12,8 @@ bounds its distance to the optimum.
 The inner systems are solved in single precision, which halves what moves through the caches; the
 gradient, the scores and the objective are double.
 
-Cost: O(nnz) a pass over X and problem. A problem takes 10 to 40 passes at strength 1, most of them
-conjugate-gradient steps, and about twice as many at 0.1.
+Cost: O(nnz) per pass over X and problem. A problem takes 10 to 40 passes at strength 1, most of
+them conjugate-gradient steps, and about twice as many at 0.1.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TINY = np.finfo(float).tiny
 
 
 class _Block:
-    """The problems still on their way, one column each."""
+    """The problems not yet solved, one column each."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ def solve_newton(
             )
         if len(block.problems):
             stuck = _newton_step(block, gradient, diagonal, curvature)
-            if stuck.any():  # rounding has the last word: no step lowers the objective
+            if stuck.any():  # only rounding errors are left: no step lowers the objective
                 _settle(block, stuck, np.zeros_like(stuck), gap[~ended], solved)
     seconds = (time.perf_counter() - began) / max(len(problems), 1)
     for solution in solved.values():

@@ -26,8 +26,8 @@ that the bias does not hold up the rare features.
 
 These are simple, so they serve as reference and certificate; `working_set` is the fast solver.
 
-Cost a step: O(N + D) and the nonzeros of the columns with a weight and of the rows with a slope, at
-most O(nnz); the scores are computed once more for every halving. On Bibtex some 400 accelerated
+Cost per step: O(N + D) and the nonzeros of the columns with a weight and of the rows with a slope,
+at most O(nnz); the scores are computed once more for every halving. On Bibtex some 400 accelerated
 steps reach a violation of 1e-4; the plain form needs many thousands for 1e-2.
 """
 
@@ -75,7 +75,7 @@ class Step:
     objective : float
         F(w).
     violation : float
-        Of the optimality conditions, relative to the strength; NaN where nobody looked.
+        Of the optimality conditions, relative to the strength; NaN where it was not computed.
     """
 
     w: Vector

@@ -1,4 +1,4 @@
-"""What the engine is asked to solve: B linear problems on one X, checked once, read by column.
+"""What the solvers are asked to solve: B linear problems on one X, checked once, read by column.
 
 Problem b minimises over w (its last entry the bias, on a constant feature of value `bias`)
 

@@ -13,9 +13,9 @@ are looked at; the problem ends when none of them violates optimality by more th
 With s in the subdifferential and v = ‖s‖∞, F(w) - F(w*) ≤ v·(‖w‖₁ + ‖w*‖₁) ≤ v·(‖w‖₁ + F(w)/λ):
 that is the proven gap. The true distance is of the order of its square.
 
-Cost a problem, with T points touched, E values of X in them and in the W features let in: O(T + E)
-a Newton step, 13 to 20 of them on text; O(W²) a sweep over the small matrix; O(nnz of the touched
-points) a look, of which there are four to six. Memory: O(N + D + E + W²) a thread.
+Cost per problem, with T points touched, E values of X in them and in the W features let in: O(T +
+E) per Newton step, 13 to 20 of them on text; O(W²) per sweep over the small matrix; O(nnz of the
+touched points) per look, of which there are four to six. Memory: O(N + D + E + W²) per thread.
 """
 
 from __future__ import annotations

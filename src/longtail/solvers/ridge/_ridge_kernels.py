@@ -1,6 +1,6 @@
 """Kernels of ridge regression: many right-hand sides at once, each by itself to the last bit.
 
-Dense arrays hold one row a feature, the bias last, and one column a problem. No sum runs across
+Dense arrays hold one row per feature, the bias last, and one column per problem. No sum runs across
 columns, so the result of a column does not depend on which others stand beside it.
 """
 
@@ -29,7 +29,10 @@ def transposed_times(indptr, indices, data, bias, Z, out):
 
 @kernel
 def normal_times(indptr, indices, data, bias, strength, P, row, out):
-    """out = (X̃'X̃ + strength·I) P in one look at X. O(nnz·columns); `row` has one entry a column."""
+    """out = (X̃'X̃ + strength·I) P in one look at X. O(nnz·columns).
+
+    `row` has one entry per column.
+    """
     constant = unsigned(P.shape[0] - 1)
     width = unsigned(P.shape[1])
     for j in range(constant + unsigned(1)):

@@ -43,7 +43,7 @@ class RidgeFit:
     Attributes
     ----------
     weights : array of shape (D + 1, B)
-        One column a problem; the last row is the bias.
+        One column per problem; the last row is the bias.
     objective, gap, iterations, converged : arrays of shape (B,)
         Objective, proven relative distance to its minimum, conjugate-gradient steps (none where
         the equations were solved directly), and whether the gap is within the tolerance.
@@ -110,7 +110,7 @@ def fit_ridge(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress and where checkpoints go.
+        Progress callback and checkpoint folder.
 
     Returns
     -------
@@ -118,10 +118,11 @@ def fit_ridge(
 
     Notes
     -----
-    Cost: conjugate gradients take O(nnz(X) + D) a step and problem, in blocks of 32 problems that
+    Cost: conjugate gradients take O(nnz(X) + D) per step and problem, in blocks of 32 problems that
     share the reading of X, and some 10 to 100 steps. A factor takes O(Σ nnz(row)² + D³) once and
-    O(D² + nnz(X)) a problem; that of the points the same with columns for rows and N for D. Memory
-    beside the result: five times (D + 1)·32 and once N·32 numbers a thread. X is never made dense.
+    O(D² + nnz(X)) per problem; that of the points the same with columns for rows and N for D.
+    Memory beside the result: five times (D + 1)·32 and once N·32 numbers per thread. X is never
+    made dense.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def _make_task(
         array = np.asarray(Z)
         if array.ndim != 2:
             raise InputError(
-                f"Targets must have two dimensions, one column a problem, not {array.ndim}."
+                f"Targets must have two dimensions, one column per problem, not {array.ndim}."
             )
         if array.dtype not in (np.float32, np.float64):
             array = array.astype(np.float64)
@@ -239,7 +240,7 @@ def cheapest_solver(X: sp.csr_array, n_problems: int) -> tuple[str, int]:
 
 
 def ridge_block(n_points: int, n_weights: int) -> int:
-    """Problems a block, by the dense arrays that it takes."""
+    """Problems per block, by the dense arrays that it takes."""
     return max(1, min(BLOCK, BLOCK_BYTES // (8 * (5 * n_weights + n_points))))
 
 
@@ -267,7 +268,7 @@ def _warn(fit: RidgeFit, task: RidgeTask) -> None:
     if len(left):
         warnings.warn(
             f"{len(left)} of {task.n_problems} regressions ended after {task.max_iter} steps, or "
-            f"for want of precision, with a relative gap up to {fit.gap[left].max():.1e}; scale "
+            f"for lack of precision, with a relative gap up to {fit.gap[left].max():.1e}; scale "
             "the features, raise strength or raise the limit.",
             ConvergenceWarning,
             stacklevel=3,

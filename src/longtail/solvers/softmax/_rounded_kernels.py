@@ -94,7 +94,7 @@ def scores_of_kept(X, rows, starts, points, V, out):
 
 @kernel
 def add_kept(X, rows, starts, points, R, out):
-    """out_k += Σ of R times rows of X, one row a class. O(kept·D)."""
+    """out_k += Σ of R times rows of X, one row per class. O(kept·D)."""
     part = np.zeros(X.shape[1], X.dtype)
     width = unsigned(X.shape[1])
     for k in range(len(starts) - 1):
@@ -111,7 +111,7 @@ def add_kept(X, rows, starts, points, R, out):
 
 @kernel
 def sparse_scores_of_kept(indptr, indices, data, bias, rows, starts, points, V, out):
-    """Inner products of rows of X̃ and V; X̃ sparse, its last column `bias`. O(kept·nnz a row)."""
+    """Inner products of rows of X̃ and V; X̃ sparse, its last column `bias`. O(kept·nnz per row)."""
     constant = unsigned(V.shape[1] - 1)
     for k in range(len(starts) - 1):
         for q in range(starts[k], starts[k + 1]):
@@ -124,7 +124,7 @@ def sparse_scores_of_kept(indptr, indices, data, bias, rows, starts, points, V, 
 
 @kernel
 def sparse_add_kept(indptr, indices, data, bias, rows, starts, points, R, out):
-    """out_k += Σ of R times rows of X̃, one row a class, X̃ as above. O(kept·nnz a row)."""
+    """out_k += Σ of R times rows of X̃, one row per class, X̃ as above. O(kept·nnz per row)."""
     constant = unsigned(out.shape[1] - 1)
     for k in range(len(starts) - 1):
         for q in range(starts[k], starts[k + 1]):

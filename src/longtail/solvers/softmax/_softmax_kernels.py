@@ -1,8 +1,8 @@
 """Kernels of multinomial problems: a block of points against all classes, rows of one array each.
 
-Arrays of scores and probabilities have one row a point of the block and one column a class. They
-may be of single precision; what is summed over points is double. A block's first point is `first`
-in the arrays of all points.
+Arrays of scores and probabilities have one row per point of the block and one column per class.
+They may be of single precision; what is summed over points is double. A block's first point is
+`first` in the arrays of all points.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class SoftmaxFit:
     Attributes
     ----------
     weights : array of shape (D + 1, K)
-        One column a class; the last row is the bias.
+        One column per class; the last row is the bias.
     objective : float
         Value of the objective, penalty included.
     violation : float
@@ -107,7 +107,7 @@ def fit_softmax(
     n_jobs : int, optional
         Threads, as in scikit-learn. The result does not depend on it.
     run : Run, optional
-        Who hears of progress, and where the weights are kept after every step.
+        Progress callback, and where the weights are kept after every step.
 
     Returns
     -------
@@ -115,9 +115,9 @@ def fit_softmax(
 
     Notes
     -----
-    Cost: O(nnz(X)·K) a product with the Hessian, 5 to 100 of them a Newton step, some 5 to 30 steps
-    from nothing and two or three from a good start. Memory: about twelve arrays of (D + 1)·K, where
-    features that no point has do not count; and N·K probabilities, where they fit in 1 GB. Of
+    Cost: O(nnz(X)·K) per product with the Hessian, 5 to 100 of them per Newton step, some 5 to 30
+    steps from nothing and two or three from a good start. Memory: about twelve arrays of (D + 1)·K,
+    where features that no point has do not count; and N·K probabilities, where they fit in 1 GB. Of
     some thousand classes and more, products with the Hessian go by rounded probabilities, see
     `longtail.solvers.softmax.rounded`, at a tenth of the cost or less.
 
@@ -291,7 +291,7 @@ def solve(
 def warn_of(what: str, minimum: Minimum, scale: float) -> None:
     """Say in one sentence that a problem was not solved."""
     warnings.warn(
-        f"{what} ended after {minimum.steps} iterations, or for want of precision, with a gradient "
+        f"{what} ended after {minimum.steps} iterations, or for lack of precision, with a gradient "
         f"of {minimum.gradient_norm / scale:.1e} of that at zero; scale the features, raise "
         "strength (lower C) or raise the limit.",
         ConvergenceWarning,

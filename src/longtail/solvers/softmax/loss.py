@@ -2,10 +2,10 @@
 
     strength/2·‖parameters‖² + Σ_i weight_i · (log Σ_k exp z_ik - Σ_k t_ik z_ik)
 
-What the parameters are is the business of a `ScoreMap`, which turns them into the scores z of a
-block of points, and derivatives by scores into derivatives by parameters. No array of all points
-and all classes is made but the probabilities, where these fit in 1 GB; beyond that they are made
-anew for each product with the Hessian. Where there are floors, these products go by rounded
+A `ScoreMap` defines what the parameters are: it turns them into the scores z of a
+block of points, and derivatives by scores into derivatives by parameters. The probabilities are the
+only array of all points and all classes, where they fit in 1 GB; otherwise they are computed anew
+for each product with the Hessian. Where there are floors, these products go by rounded
 probabilities instead, see `rounded`, until `sharpen` is called; values and gradients are exact all
 the same.
 
@@ -175,7 +175,7 @@ class SoftmaxLoss:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Threads for what is done within; BLAS is held down to one a lane."""
+        """Threads for what is done within; BLAS is limited to one per lane."""
         with one_thread():
             if self._threads == 1:
                 yield

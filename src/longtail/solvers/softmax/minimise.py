@@ -89,13 +89,13 @@ def minimise(
     scale : float
         Norm of the gradient far away, against which the inner accuracy is set.
     max_iter : int
-        Limit on Newton steps, those that were tried in vain included.
+        Limit on Newton steps, failed ones included.
     noise : float
-        Relative rounding error of values: a rise by this much is none.
+        Relative rounding error of values: a rise by this much does not count.
     steps, radius
         Steps that led to `start`, and the radius after them, to go on from there.
     after_step : callable, optional
-        Told `(point, radius, steps)` after every step.
+        Called with `(point, radius, steps)` after every step.
     sharpen : callable, optional
         For products with the Hessian that are not exact: called once, when they have misled a step
         near the minimum, to make them so from the next evaluation on.
@@ -106,8 +106,8 @@ def minimise(
 
     Notes
     -----
-    A step costs one evaluation, and some 5 to 100 products with the Hessian, at most 250; one that
-    was in vain costs two evaluations. Memory: ten arrays like `start`.
+    A step costs one evaluation, and some 5 to 100 products with the Hessian, at most 250; a failed
+    one costs two evaluations. Memory: ten arrays like `start`.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def minimise(
                 after_step(point, radius, steps)
             continue
         if lost:
-            return Minimum(point, value, norm, steps, products, False)  # rounding has the last word
+            return Minimum(point, value, norm, steps, products, False)  # only rounding is left
         if not share >= POOR:
             radius = step.length * (0.5 if share >= 0 else 0.25)
         elif share > GOOD and step.at_edge:

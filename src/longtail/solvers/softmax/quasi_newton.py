@@ -3,7 +3,7 @@
 Far from the minimum of a multinomial loss with very many classes, Newton's quadratic model holds
 only for tiny steps, as a step that is right for one class is far too long for another, and what
 products with the Hessian tell is wasted. A line search along directions that follow from the last
-few gradients gets on with one evaluation a step. Near the minimum it is the other way round; see
+few gradients needs only one evaluation per step. Near the minimum it is the other way round; see
 `minimise`.
 
 After every round the pairs of the memory are dropped, so that the state between two rounds is the
@@ -56,16 +56,17 @@ def descend(
     enough : float
         Norm of the gradient at which to stop; asked after a round.
     noise : float
-        Relative rounding error of values: a rise by this much is none.
+        Relative rounding error of values: a rise by this much does not count.
     rounds, done : int
         Limit on rounds, and those that led to `start`.
     after_round : callable, optional
-        Told `(point, done)` after every round; `done` is the limit once there is no way on.
+        Called with `(point, done)` after every round; `done` is the limit once no step lowers the
+        value.
 
     Returns
     -------
     array
-        The last point, of which the value is not above that of the start, but for the noise.
+        The last point, of which the value is not above that of the start, except for the noise.
 
     Notes
     -----

@@ -1,11 +1,11 @@
 """Probabilities of very many classes, rounded so that few of them are left.
 
 For products with the Hessian of a multinomial loss, the probabilities p_ik of points and classes
-are wanted many times over, and nearly all of them are next to nothing. Those below a floor of their
+are needed many times, and nearly all of them are almost zero. Those below a floor of their
 class are not dropped, for a rare class may have nothing else: going through the points, they are
-added up, and each time the sum reaches the floor, the point at hand gets the floor and the sum
+added up, and each time the sum reaches the floor, the current point gets the floor and the sum
 starts again with what is left. So every class keeps its mass, up to one floor, and keeps it where
-it is; and since whatever is kept is at least a floor, little is kept. Classes start with different
+it is; and since every value kept is at least a floor, few are kept. Classes start with different
 sums, so that they do not all take the same points. Nothing here is random.
 
 Gradients never come from here, so the optimum is not touched; steps towards it are a bit off, and
@@ -45,7 +45,7 @@ def floors(
         About Σ_i p_ik of each class, such as the number of its points.
     n_points : int
     per_class : float
-        Points that a class is to keep at least, be it ever so rare; several times the number of its
+        Points that a class is to keep at least, however rare it is; several times the number of its
         own parameters.
 
     Examples
@@ -81,7 +81,7 @@ class Rounded:
     values : array
         The rounded probabilities.
     totals : array of shape (n,)
-        Their sum at each point: one, but for the rounding.
+        Their sum at each point: one, except for rounding.
     """
 
     blocks: list[slice]
@@ -94,7 +94,7 @@ class Rounded:
     def curve(self, weights: _Array, scores: _Array) -> None:
         """Turn scores of what is kept into the Hessian in the scores times these. O(kept).
 
-        weight_i·(diag(p̃) - p̃p̃'/Σp̃), which is positive semidefinite for whatever p̃ ≥ 0, and
+        weight_i·(diag(p̃) - p̃p̃'/Σp̃), which is positive semidefinite for any p̃ ≥ 0, and
         does not see what is added to all scores of a point, like the Hessian that it stands for.
         """
         means = np.zeros(len(self.rows))
@@ -111,7 +111,7 @@ class Rounder:
 
     Notes
     -----
-    O(K) a point. Memory: three times a block's probabilities, and 12 bytes for each that is kept.
+    O(K) per point. Memory: three times a block's probabilities, and 12 bytes for each that is kept.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class DenseRows:
         out += self.X[rows].T @ by_score
 
     def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
-        """The weights in the precision of the scores, one row a class."""
+        """The weights in the precision of the scores, one row per class."""
         return np.ascontiguousarray(parameters.T, dtype=self.X.dtype)
 
     def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
@@ -108,7 +108,7 @@ class SparseRows:
         add_transposed(*self.parts, by_score, rows.start, out)
 
     def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
-        """The weights in the precision of the scores, one row a class."""
+        """The weights in the precision of the scores, one row per class."""
         return np.ascontiguousarray(parameters.T, dtype=self.dtype)
 
     def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
