@@ -1,4 +1,4 @@
-"""Reductions that predict a short code of the label set, and labels from that."""
+"""Reductions that predict a short code of the label set and decode labels from it."""
 
 from longtail.methods.codes.bound import error_bound
 from longtail.methods.codes.code import encode, hashed_code, random_code, robust_code

@@ -1,6 +1,6 @@
-"""What the Bloom codes share: a logistic regression a bit, and labels decoded from the bits.
+"""What the Bloom codes share: one logistic regression per bit, and labels decoded from the bits.
 
-Labels that stand outside the code, the hubs, have a regression each, after those of the bits.
+Labels outside the code, the hubs, have a regression each, after those of the bits.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ BitShare = Annotated[UpToOne, "Share of its bits that a label needs; 1 asks for 
 class BitClassifier(ExtremeClassifier):
     """Base of the Bloom codes.
 
-    Subclasses make a code in `_encode`, which sets `code_` and `hubs_`, and say in `_decode` which
-    labels the bits of a block of points mean. They store `C`, `decoding`, `threshold`, `prune`,
+    Subclasses make a code in `_encode`, which sets `code_` and `hubs_`, and turn the bits of a
+    block of points into labels in `_decode`. They store `C`, `decoding`, `threshold`, `prune`,
     `tol`, `max_iter`, `random_state` and `n_jobs`.
     """
 
@@ -70,11 +70,11 @@ class BitClassifier(ExtremeClassifier):
         raise NotImplementedError
 
     def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
-        """Labels (n, L) of a block of points by the log-odds of their bits, hubs left out."""
+        """Labels (n, L) of a block of points from the log-odds of their bits, without hubs."""
         raise NotImplementedError
 
     def _planned(self, Y: sp.csr_array) -> tuple[int, float]:
-        """Bits that there will be, about, and how many of them a label has."""
+        """About how many bits there will be, and how many of them a label has."""
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class BitClassifier(ExtremeClassifier):
         self._train_bits(X, Y, run)
 
     def _train_bits(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        """One problem a bit and a hub. As many as that of the engine's cost a problem."""
+        """One problem per bit and per hub, at the cost of the linear solvers."""
         targets = sp.hstack([encode(Y, self.code_), Y[:, self.hubs_]], format="csr")
         fit = fit_linear(
             X, targets, loss="logistic", strength=1.0 / self.C, tol=self.tol,
@@ -142,7 +142,7 @@ class BitClassifier(ExtremeClassifier):
         """The log-odds of all bits of the label being on.
 
         They are not linear in the features: a feature's weight here is their derivative, its
-        contribution that times its value, and the bias all the rest.
+        contribution that times its value, and the bias is the rest.
         """
         odds = next(self._log_odds(x))[0]
         place = np.flatnonzero(self.hubs_ == column)
@@ -160,7 +160,7 @@ class BitClassifier(ExtremeClassifier):
         )  # fmt: skip
 
     def _more_details(self, odds: NDArray[np.float64]) -> dict[str, pl.DataFrame]:
-        """What else an explanation of these bits shows."""
+        """Further tables of an explanation of these bits."""
         return {}
 
     def _check_state(self) -> None:
@@ -185,9 +185,9 @@ class BitClassifier(ExtremeClassifier):
     # ---- helpers -----------------------------------------------------------------------------
 
     def _log_odds(self, X: sp.csr_array, at_least: int = 1) -> Iterator[NDArray[np.float64]]:
-        """Log-odds of all bits and hubs, dense, in blocks of points. O(weights used) a point.
+        """Log-odds of all bits and hubs, dense, in blocks of points. O(weights used) per point.
 
-        `at_least` is how many numbers a point the caller will need.
+        `at_least` is how many numbers per point the caller will need.
         """
         width = self.weights_.shape[1]
         size = max(1, BLOCK_BYTES // (8 * max(width, at_least)))

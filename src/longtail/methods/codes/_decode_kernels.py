@@ -35,9 +35,9 @@ def identify(
 ):
     """The cluster of each point into out[:, 0], and the runners-up into the other columns.
 
-    That with most bits on; of equals the one whose bits have the largest sum of posteriors, and
-    then the first. -1 where no cluster, or no other cluster, has `least` bits on. O(labels of the
-    bits that are on + labels of the clusters that tie) a point.
+    It is the cluster with most bits on; of equals the one whose bits have the largest sum of
+    posteriors, and then the first. -1 if no cluster, or no other cluster, has `least` bits on.
+    O(labels of the bits that are on + labels of the clusters that tie) per point.
     """
     n_clusters = cluster_ptr.shape[0] - 1
     n_bits = bit_ptr.shape[0] - 1
@@ -96,7 +96,7 @@ def pick_from_clusters(
     """Labels of the cluster of each point that have enough of their bits on.
 
     ends[i] becomes the number of labels up to and including point i; `labels` is filled only if
-    `fill`. O(bits of the cluster) a point.
+    `fill`. O(bits of the cluster) per point.
     """
     n = 0
     for i in range(odds.shape[0]):
@@ -121,7 +121,7 @@ def pick_from_all(
 ):
     """Labels of each point that have enough of their bits on, whatever their cluster.
 
-    As `pick_from_clusters`. O(labels of the bits that are on) a point.
+    As `pick_from_clusters`. O(labels of the bits that are on) per point.
     """
     n_labels = label_ptr.shape[0] - 1
     count = np.zeros(n_labels, np.int64)
@@ -157,12 +157,12 @@ def _log_posterior(z):
 
 @kernel
 def best_labels(odds, label_ptr, label_bits, alone, labels, scores):
-    """The labels of each point that are most probably there, with their log-odds.
+    """The most probable labels of each point, with their log-odds.
 
-    A label is there if all its bits are, independently of each other. `alone` is the column of the
-    labels that have one to themselves, and -1 for the others; labels with neither are left out.
-    Places that no label takes get -1. Of equals the smaller label goes first. O(L·K) a
-    point, and O(k) for each label that enters the list.
+    A label is on if all its bits are on, and bits are independent of each other. `alone` is the
+    column of the labels that have their own column, and -1 for the others; labels with neither are
+    left out. Empty places get -1. Of equals the smaller label goes first. O(L·K) per point, and
+    O(k) for each label that enters the list.
     """
     n_labels = label_ptr.shape[0] - 1
     logs = np.empty(odds.shape[1])

@@ -1,4 +1,4 @@
-"""What the codes tell of a number that they chose on held-out rows."""
+"""The table of a number that the codes chose on held-out rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 def losses_table(
     name: str, losses: Mapping[str, Sequence[float]] | None, chosen: int
 ) -> pl.DataFrame:
-    """One row a value of the parameter `name` that was tried, the chosen one marked.
+    """One row per value of the parameter `name` that was tried, the chosen one marked.
 
     Examples
     --------

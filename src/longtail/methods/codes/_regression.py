@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class ProjectedLabels:
-    """The projections Y·code - shift, made a block of columns at a time. O(nnz(Y)) a column.
+    """The projections Y·code - shift, made a block of columns at a time. O(nnz(Y)) per column.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class ProjectedLabels:
         return self.scale * (self.labels @ part) - self.shift[first:last]
 
     def parts(self) -> dict[str, Any]:
-        """What decides them, for a checkpoint."""
+        """What determines them, for a checkpoint."""
         return {
             "labels": self.labels, "code": self.code, "shift": self.shift, "scale": self.scale,
         }  # fmt: skip
@@ -68,9 +68,9 @@ class ProjectedLabels:
 class RegressionCode(ExtremeClassifier):
     """Base of the regression codes.
 
-    Subclasses set `code_` and `weights_` in `_fit`, decode in `_commit` and `_topk` by way of
-    `_decoded`, and say in `_reading` which function of the regressions a label's score is. They
-    store `code_size`, `strength`, `tol`, `max_iter`, `random_state` and `n_jobs`.
+    Subclasses set `code_` and `weights_` in `_fit`, decode in `_commit` and `_topk` by `_decoded`,
+    and return in `_reading` how the regressions make a label's score. They store `code_size`,
+    `strength`, `tol`, `max_iter`, `random_state` and `n_jobs`.
     """
 
     scores_all_labels: ClassVar[bool] = True
@@ -118,14 +118,14 @@ class RegressionCode(ExtremeClassifier):
     # ---- helpers -----------------------------------------------------------------------------
 
     def _size(self, n_features: int, n_labels: int) -> int:
-        """How many regressions there are to be."""
+        """How many regressions to train."""
         size = bits_of(self.code_size, n_labels)
         if self.code_size is None:
             size = min(size, n_labels)
         if size > n_labels:
             raise ParameterError(
                 f"code_size is {size}, but there are {n_labels} labels; a code is no larger than "
-                "that, so take less, or a method with one problem a label, such as br."
+                "that, so take less, or a method with one problem per label, such as br."
             )
         if size * max(n_labels, n_features + 1) > LARGEST:
             raise ParameterError(
@@ -135,7 +135,7 @@ class RegressionCode(ExtremeClassifier):
         return size
 
     def _train(self, X: sp.csr_array, targets: ProjectedLabels, run: Run) -> RidgeFit:
-        """One regression a projection. O(nnz(X) + D) a step of each, some 10 to 100 of them."""
+        """One regression per projection. O(nnz(X) + D) per step, about 10 to 100 steps each."""
         return fit_ridge(
             X, targets, strength=self.strength, tol=self.tol, max_iter=self.max_iter,
             n_jobs=self.n_jobs, run=run,
@@ -147,7 +147,7 @@ class RegressionCode(ExtremeClassifier):
         self.n_iter_ = np.maximum(fit.iterations, 1)
 
     def _seen(self) -> NDArray[np.bool_]:
-        """The labels with a training point, which alone are predicted."""
+        """The labels with a training point; only these are predicted."""
         return np.asarray(self.label_counts_) > 0
 
     def _in_blocks(
@@ -157,9 +157,9 @@ class RegressionCode(ExtremeClassifier):
         X: sp.csr_array,
         *others: sp.csr_array,
     ) -> list[Result]:
-        """What `work` makes of the values of each block of points, and of the same rows of others.
+        """The results of `work` on the values of each block of points, and the same rows of others.
 
-        Blocks do not depend on the number of threads. The values cost O(nnz(row)·B) a row.
+        Blocks do not depend on the number of threads. The values cost O(nnz(row)·B) per row.
         """
         size = min(max(1, BLOCK_BYTES // (8 * len(self.code_))), BLOCK_ROWS)
         return in_blocks(

@@ -1,12 +1,11 @@
-"""Kernels that find label sets whose projection comes close to a given one, row by row.
+"""Kernels that find label sets whose projection is close to a given one, row by row.
 
-A label is a column of signs, `code[label]`, of length B; divided by √B it has length one. Of a row
-only its correlations a_l'z with all labels are needed, and those of the labels among each other:
-`products[j, m]` = code[j]·code[m], a whole number, or an empty array, in which case the columns
-that are needed are computed as they are.
+A label is a column of signs, `code[label]`, of length B; divided by √B it has length one. A row
+needs only its correlations a_l'z with all labels, and the correlations between labels: `products[j,
+m]` = code[j]·code[m], a whole number; if the array is empty, columns are computed when needed.
 
 `sizes` lists the wanted sizes of the label set in ascending order; the set of each goes to
-`labels[row, size number]` and `values[row, size number]`, with -1 in the places left over.
+`labels[row, size number]` and `values[row, size number]`, with -1 in empty places.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from longtail._sparse import offer
 
 NONE = -1
 NEGLIGIBLE = 1e-10  # correlations, and squared distances to a span, that are rounding errors
-CLEARLY = 1.0 + 1e-12  # factor between correlations that are not equal but for rounding
+CLEARLY = 1.0 + 1e-12  # correlations within this factor are equal up to rounding
 STEP = 0.9  # from one penalty of the Lasso to the next
 LEAST = 1e-3  # the last penalty, relative to the first
 EXACT = 1e-5  # change of a coefficient, relative to the first penalty, that ends the sweeps
@@ -27,7 +26,7 @@ SWEEPS = 1000
 
 @kernel
 def best_of(scores, allowed, labels, values):
-    """The largest scores of each row among the allowed labels, best first. O(L) a row, about."""
+    """The largest scores of each row among the allowed labels, best first. About O(L) per row."""
     for i in range(scores.shape[0]):
         size = 0
         for j in range(scores.shape[1]):
@@ -40,7 +39,7 @@ def best_of(scores, allowed, labels, values):
 
 @kernel
 def lift_sets(scores, labels, values):
-    """Scores that put the labels of a set, by 1 + value, before all others, which go below 1."""
+    """Scores that rank the labels of a set, by 1 + value, before all others, which are below 1."""
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
             scores[i, j] /= 1.0 + abs(scores[i, j])
@@ -81,10 +80,10 @@ def _solve_normal(factor, size, rhs, out):
 def matching_pursuit(correlations, code, products, allowed, sizes, labels, values):
     """Orthogonal matching pursuit; its coefficients are the values.
 
-    The label of largest absolute correlation with what is left joins the set, of equal ones the
-    first; then the projection is fitted by least squares on the whole set, until the set has the
-    wanted size or nothing is left. The normal equations are kept as a Cholesky factor that grows
-    by a row a step. O(size²·L + size³) a row, and O(size·L·B) more without `products`.
+    The label with the largest absolute correlation with the residual joins the set, of equal ones
+    the first. Then the projection is fitted by least squares on the whole set, until the set has
+    the wanted size or the residual is zero. The normal equations are kept as a Cholesky factor that
+    grows by one row per step. O(size²·L + size³) per row, and O(size·L·B) more without `products`.
     """
     n_labels = correlations.shape[1]
     most = min(sizes[-1], code.shape[1])  # columns of length B: no more are independent
@@ -164,10 +163,10 @@ def lasso(correlations, code, products, allowed, sizes, labels, values, penaltie
     """The Lasso with coefficients that are not negative; the largest of them are the values.
 
     ½‖z - Ay‖² + penalty·Σy is minimised over y >= 0 by coordinate descent for falling penalties,
-    each 0.9 of the one before, from the largest one that leaves a label. The set of a size holds
-    the largest coefficients at the first penalty with so many labels, or at the last penalty of a
-    thousandth; that penalty goes to `penalties`. O(L) a sweep and O(L) a change of a coefficient,
-    and O(L·B) more a change without `products`.
+    each 0.9 times the previous one, from the largest one that leaves a label. The set of a size
+    holds the largest coefficients at the first penalty with so many labels, or at the last penalty
+    of a thousandth; that penalty goes to `penalties`. O(L) per sweep and O(L) per change of a
+    coefficient, and O(L·B) more per change without `products`.
     """
     n_labels = correlations.shape[1]
     per_product = 1.0 / code.shape[1]

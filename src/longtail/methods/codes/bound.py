@@ -11,7 +11,7 @@ from longtail.errors import InputError
 
 
 def error_bound(predicted_bits: Any, true_bits: Any, n_labels: int) -> float:
-    """What the Hamming loss of a robust code cannot exceed: 2·(B / L)·(Hamming loss of the bits).
+    """Upper bound of the Hamming loss of a robust code: 2·(B / L)·(Hamming loss of the bits).
 
     It holds if the clusters exclude each other on these points, whatever the errors in the bits: in
     expectation for decoding by chance, and for every single prediction if a label needs all its
@@ -20,7 +20,7 @@ def error_bound(predicted_bits: Any, true_bits: Any, n_labels: int) -> float:
     Parameters
     ----------
     predicted_bits, true_bits : arrays or sparse matrices of shape (n, B)
-        0/1; those of the labels outside the code, the hubs, left out.
+        0/1; without those of the labels outside the code, the hubs.
     n_labels : int
         Labels of the code, L.
 

@@ -1,7 +1,7 @@
-"""Codes: which bits stand for which label, and label sets as bits.
+"""Codes: the bits of each label, and label sets as bits.
 
-A code is a sparse 0/1 matrix with one row a label. The set {a, b} has the bits of a and those of b,
-as in a Bloom filter.
+A code is a sparse 0/1 matrix with one row per label. The set {a, b} has the bits of a and those of
+b, as in a Bloom filter.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def robust_code(
     """The code of Robust Bloom Filters: bits are shared between exclusive clusters only.
 
     The first labels of all clusters share the first Q bits, the second labels the next Q, and so
-    on; within its batch, each cluster has `n_hashes` bits of its own choice, the p-th cluster the
+    on; within its batch, each cluster has its own `n_hashes` bits, the p-th cluster the
     p-th subset in lexicographic order. O(L·n_hashes).
 
     Parameters
@@ -73,7 +73,7 @@ def robust_code(
     if batch < n_hashes:
         raise ParameterError(
             f"A batch of {batch} bits cannot give a label {n_hashes} bits; take a batch of at "
-            f"least {n_hashes}, or fewer bits a label."
+            f"least {n_hashes}, or fewer bits per label."
         )
     if comb(batch, n_hashes) < clusters.number:
         raise ParameterError(
@@ -116,7 +116,7 @@ def random_code(
 
 
 def hashed_code(hashes: Any, code_size: int) -> sp.csr_array:
-    """A code from a table of hash values, one row a label, counted from 0.
+    """A code from a table of hash values, one row per label, counted from 0.
 
     Examples
     --------

@@ -34,7 +34,7 @@ from longtail.runtime.estimates import PRODUCT, SPARSE_PRODUCT, Estimate, matrix
 from longtail.runtime.run import Run
 
 SparseDecoding = Literal["omp", "lasso", "correlation"]
-TRIED = 30  # largest label set among which is chosen, as in the paper
+TRIED = 30  # largest size of label sets tried, as in the paper
 PRODUCTS_BYTES = 2**29  # bound on the inner products of all labels
 
 Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -42,19 +42,18 @@ Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 class CompressedSensing(RegressionCode):
-    """Compressed sensing: one ridge regression a random projection, decoded to few labels.
+    """Compressed sensing: one ridge regression per random projection, decoded to few labels.
 
     Every label is a column of B random signs, divided by √B; a label set is the sum of its columns.
-    Each entry of the sum is a ridge regression. To decode, a set of `set_size` labels is sought
-    whose columns make up the predicted sum.
+    Each entry of the sum is a ridge regression. To decode, a search finds `set_size` labels whose
+    columns add up to the predicted sum.
 
     Attributes
     ----------
     classes_ : array of shape (L,)
         Label names.
     code_ : int8 array of shape (L, B)
-        The signs of each label; no two labels have the same or opposite ones, where B is large
-        enough for that.
+        The signs of each label; no two labels have the same or opposite ones, if B is large enough.
     set_size_ : int
         Size of the label sets.
     choice_ : dict
@@ -69,16 +68,16 @@ class CompressedSensing(RegressionCode):
     Notes
     -----
     Projecting costs O(B·nnz(Y)), training B regressions, twice if `set_size` is to be chosen.
-    Decoding costs O(B·L) a point for the correlations, which is all for "correlation", and then for
-    sets of k labels O(k²L + k³) for "omp" and O(L) a change of a coefficient for "lasso". These two
-    need the inner products of all labels: O(B·L²) a call and a matrix of L² numbers; where that
-    exceeds 512 MB, or there are few points, the columns that are needed are computed instead, in
+    Decoding costs O(B·L) per point for the correlations, which is all for "correlation". For sets
+    of k labels, "omp" adds O(k²L + k³), and "lasso" O(L) per change of a coefficient. These two
+    need the inner products of all labels: O(B·L²) per call and a matrix of L² numbers. If that
+    exceeds 512 MB, or there are few points, only the columns that are needed are computed, in
     O(B·L) each.
 
     The score of `predict_topk` is the correlation of the label for "correlation". For the others it
     is 1 + coefficient for labels of the set, and for the rest c / (1 + abs(c)) of their correlation
-    c, which is below 1. What `explain` explains is always the correlation, which is linear in the
-    features. Labels without a training point are never predicted.
+    c, which is below 1. `explain` always explains the correlation, which is linear in the features.
+    Labels without a training point are never predicted.
 
     Examples
     --------
@@ -203,7 +202,7 @@ class CompressedSensing(RegressionCode):
         return int(sizes[int(np.argmin(losses))])
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a size of the label sets that was tried, the chosen one marked.
+        """One row per size of the label sets that was tried, the chosen one marked.
 
         Empty if `set_size` was given, or if there were no rows to hold out.
         """
@@ -273,10 +272,10 @@ class SparseDecoder:
     allowed : bool array of shape (L,)
         The labels that sets may hold.
     sizes : int array
-        The wanted sizes of the sets, in ascending order; all are found in one go.
+        The wanted sizes of the sets, in ascending order; all are found in one run.
     n_points : int
-        How many will be decoded, which decides whether the inner products of all labels are worth
-        computing beforehand.
+        How many points will be decoded; with many, the inner products of all labels are computed
+        first.
 
     Examples
     --------
@@ -306,7 +305,7 @@ class SparseDecoder:
         self._products = np.empty((0, 0), dtype=np.float32)
         few = n_points * int(sizes[-1]) < n_labels or 4 * n_labels**2 > PRODUCTS_BYTES
         if decoding != "correlation" and not few:
-            signs = self.code.astype(np.float32)  # whole numbers, of which the sums are exact
+            signs = self.code.astype(np.float32)  # whole numbers, so sums are exact
             self._products = signs @ signs.T
 
     def correlations(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -314,7 +313,7 @@ class SparseDecoder:
         return np.asarray((values / math.sqrt(self.code.shape[1])) @ self._turned)
 
     def sets(self, correlations: NDArray[np.float64]) -> Sets:
-        """For each row and size the labels, -1 in places left over, and their coefficients."""
+        """For each row and size the labels, -1 in empty places, and their coefficients."""
         shape = (len(correlations), len(self.sizes), int(self.sizes[-1]))
         labels = np.full(shape, -1, dtype=np.int64)
         values = np.zeros(shape)
@@ -336,7 +335,7 @@ class SparseDecoder:
 
 
 def random_signs(n_labels: int, size: int, random_state: int) -> NDArray[np.int8]:
-    """Random signs for each label, no two of them alike up to a factor of -1 if that can be.
+    """Random signs for each label; if possible, no two are equal up to a factor of -1.
 
     Examples
     --------
@@ -346,7 +345,7 @@ def random_signs(n_labels: int, size: int, random_state: int) -> NDArray[np.int8
     """
     rng = np.random.RandomState(random_state)
     bits = rng.randint(0, 2, size=(n_labels, size), dtype=np.int8)
-    if size < 64 and 2 ** (size - 1) >= n_labels:  # chance alone might give two labels the same
+    if size < 64 and 2 ** (size - 1) >= n_labels:  # draws might give two labels the same signs
         numbers = sample_without_replacement(2 ** (size - 1), n_labels, random_state=rng)
         bits[:, 1:] = (numbers[:, None] >> np.arange(size - 1)) & 1
         bits[:, 1:] ^= bits[:, :1]
@@ -356,6 +355,6 @@ def random_signs(n_labels: int, size: int, random_state: int) -> NDArray[np.int8
 def _order(Y: sp.csr_array) -> NDArray[np.int64]:
     """The labels in an order that depends on which points have them, not on their columns. O(nnz).
 
-    Names are sorted and columns are not: the same label gets the same signs either way.
+    Names are sorted, columns are not; a label gets the same signs in both cases.
     """
     return np.argsort(Y.T @ np.random.RandomState(0).random_sample(Y.shape[0]), kind="stable")

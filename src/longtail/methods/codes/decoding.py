@@ -1,7 +1,7 @@
 """From bits to labels: the query of a Bloom filter, and the robust decoding in two steps.
 
-Bits are given as log-odds: a bit is on from 0 on, and its posterior, which breaks ties, is
-1 / (1 + exp(-z)).
+Bits are given as log-odds: a bit is on if these are at least 0, and its posterior, which breaks
+ties, is 1 / (1 + exp(-z)).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Taking(NamedTuple):
     Attributes
     ----------
     threshold : float
-        The share of its bits from which on, if not `by_chance`.
+        The smallest share of its bits, if not `by_chance`.
     by_chance : bool
         Whether it is taken with the share of its bits as the probability.
     random_state : int
-        Of the draws, which depend on it, the number of the row and the label alone.
+        Of the draws, which depend only on it, the number of the row and the label.
     seeds : uint64 array of shape (n,), optional
-        A seed for each row instead, such as `longtail.runtime.seeds.row_seeds` makes of X: a row is
-        then drawn the same labels wherever it stands.
+        A seed for each row instead, such as `longtail.runtime.seeds.row_seeds` makes of X: a row
+        then gets the same labels at any position.
     """
 
     threshold: float = 1.0
@@ -46,11 +46,11 @@ class Taking(NamedTuple):
 
 
 ALL_BITS = Taking()
-"""As a Bloom filter does it."""
+"""Take labels as a Bloom filter does."""
 
 
 class CodeTables(NamedTuple):
-    """A code both ways, as the kernels take it."""
+    """A code in both directions, as the kernels take it."""
 
     bit_ptr: NDArray[np.int64]
     bit_labels: NDArray[np.int64]
@@ -70,12 +70,12 @@ def tables_of(code: sp.csr_array) -> CodeTables:
 
 
 def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> sp.csr_array:
-    """Labels whose bits are on, each asked by itself.
+    """Labels whose bits are on, each judged separately.
 
     Parameters
     ----------
     odds : array of shape (n, B)
-        Log-odds of the bits; further columns, such as those of hubs, are not looked at.
+        Log-odds of the bits; further columns, such as those of hubs, are ignored.
     code : csr_array of shape (L, B)
     taking : Taking
         When a label is taken; by default if all its bits are on.
@@ -87,7 +87,7 @@ def decode_filter(odds: Any, code: sp.csr_array, taking: Taking = ALL_BITS) -> s
 
     Notes
     -----
-    O(B + labels of the bits that are on) a row.
+    O(B + labels of the bits that are on) per row.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def decode_robust(
     Parameters
     ----------
     odds : array of shape (n, B)
-        Log-odds of the bits; further columns, such as those of hubs, are not looked at.
+        Log-odds of the bits; further columns, such as those of hubs, are ignored.
     code : csr_array of shape (L, B)
         A robust code: labels of one cluster share no bit.
     of_label : int array of shape (L,)
@@ -129,7 +129,7 @@ def decode_robust(
 
     Notes
     -----
-    O(B + labels of the bits that are on + bits of the cluster) a row.
+    O(B + labels of the bits that are on + bits of the cluster) per row.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def decode_robust(
     bits = int(np.diff(code.indptr).max(initial=1))
     least = 1 if taking.by_chance else max(1, math.ceil(taking.threshold * bits - 1e-9))
     if bits != int(np.diff(code.indptr)[of_label >= 0].min(initial=bits)):
-        least = 1  # labels of fewer bits need fewer
+        least = 1  # labels with fewer bits need fewer
     identify(odds, *tables, of_label, cluster_ptr, members, least, found)  # with less, no label
     given = (
         odds, tables.label_ptr, tables.label_bits, found[:, 0], cluster_ptr, members,
@@ -161,8 +161,9 @@ def identify_clusters(
 ) -> NDArray[np.int64]:
     """The cluster of each row and the runner-up, as an array (n, 2); -1 for none.
 
-    That with most of its bits on; of equals the one whose bits have the largest sum of posteriors,
-    then the first. O(B + labels of the bits that are on) a row, and the bits of those that tie.
+    It is the cluster with most of its bits on; of equals the one whose bits have the largest sum of
+    posteriors, then the first. O(B + labels of the bits that are on) per row, plus the bits of
+    clusters that tie.
     """
     odds = _rows(odds, code, of_label)
     of_label = np.asarray(of_label, dtype=np.int64)
@@ -188,12 +189,12 @@ def members_of(of_label: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[
 def _rows(
     odds: Any, code: sp.csr_array, of_label: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """The odds as a matrix, refused unless all fits the code: kernels do not look again."""
+    """The odds as a matrix; an error unless all fits the code, since kernels do not check."""
     rows = np.ascontiguousarray(np.atleast_2d(odds), dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] < code.shape[1]:
         raise InputError(
             f"The log-odds have shape {rows.shape}, but the code has {code.shape[1]} bits; give "
-            "one column a bit."
+            "one column per bit."
         )
     if of_label is not None and (
         np.shape(of_label) != (code.shape[0],)
@@ -209,7 +210,7 @@ def _rows(
 
 
 def _seeds(taking: Taking, n: int) -> NDArray[np.uint64]:
-    """A seed for each of n rows, whatever it is where nothing is drawn."""
+    """A seed for each of n rows; any value if nothing is drawn."""
     if not taking.by_chance:
         return np.zeros(n, dtype=np.uint64)
     return point_seeds(n, taking.random_state, taking.seeds)

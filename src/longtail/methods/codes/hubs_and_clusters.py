@@ -1,4 +1,4 @@
-"""Hubs and largest cluster for a wanted code size: what the code cannot say, against its size.
+"""Hubs and largest cluster for a wanted code size: the code's loss against its size.
 
 A Robust Bloom Filter has one bit for each hub and R·Q bits for the clusters: R labels in the
 largest, and batches of the fewest Q bits that have a subset of K for every cluster. Settings are
@@ -27,13 +27,13 @@ SIZES = (1, 2, 3, 5, 7, 10, 20, 30, 40, 50)
 """Largest cluster sizes that are tried."""
 
 HUB_STEPS = 11
-"""Numbers of hubs that are tried besides 0, closer to each other where they are few."""
+"""Numbers of hubs that are tried besides 0; small numbers are closer together."""
 
 FINER_STEPS = 2
 """How often the distance between the best number of hubs and the next ones is halved."""
 
 ENOUGH = 10
-"""Labels of a cluster from which on a larger code is no more accurate."""
+"""Labels of a cluster above which a larger code is no more accurate."""
 
 _TRIES = 4
 """Attempts at the largest cluster size that fills the wanted code."""
@@ -64,7 +64,7 @@ class ChosenClusters:
     n_hubs, max_cluster_size : int
         The setting of `cluster_labels` that gives them.
     code_size : int
-        Bits of the code, hubs included; at most the wanted size.
+        Bits of the code, including hubs; at most the wanted size.
     uhl : float
         Unrecoverable Hamming loss on the labels it was chosen on.
     curve : polars.DataFrame
@@ -108,7 +108,7 @@ def code_size_curve(
     Returns
     -------
     polars.DataFrame
-        One row a setting: `n_hubs`, `max_cluster_size`; the number of `clusters`, the `largest`
+        One row per setting: `n_hubs`, `max_cluster_size`; the number of `clusters`, the `largest`
         (R), bits of a `batch` (Q), `bits` of all batches, `code_size` with the hubs, `uhl`.
 
     Notes
@@ -131,12 +131,12 @@ def code_size_curve(
 
 
 def lower_envelope(curve: pl.DataFrame) -> pl.DataFrame:
-    """The settings that no smaller code equals: the paper's optimal curve.
+    """The settings that no smaller code equals or beats: the paper's optimal curve.
 
     Parameters
     ----------
     curve : polars.DataFrame
-        What `code_size_curve` gives.
+        The result of `code_size_curve`.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def choose_clusters(
     Y : array, sparse matrix or sequence of label collections
         The labels of the training set.
     code_size : int
-        Bits that the code may have, hubs included.
+        Bits that the code may have, including hubs.
     n_hashes : int
         Bits of a label, K.
     numbers_of_hubs : iterable of int, optional
@@ -223,13 +223,13 @@ def choose_clusters(
 
 
 def preferred(settings: pl.DataFrame) -> int:
-    """The row of the setting to take, of those that fit: the least loss.
+    """The row of the best setting that fits: the one with the least loss.
 
     Among equal losses one whose largest cluster has at least `ENOUGH` labels, or as many as there
     are; of those the smallest code, then the fewest hubs. On 1,000 labels of WordNet all codes that
-    lose nothing are equally accurate from clusters of ten on, whether they have 187 bits or 500,
-    and smaller ones are trained in less time; codes of three labels a cluster are a little worse,
-    codes of more than a tenth hubs a good deal (docs/codes.md).
+    lose nothing are equally accurate if clusters have at least ten labels, with 187 bits or with
+    500, and smaller codes train faster. Codes of three labels per cluster are a little worse, codes
+    with more than a tenth of hubs much worse (docs/codes.md).
 
     Examples
     --------
@@ -283,7 +283,7 @@ class _Search:
         self.n_labels = len(clusterer.hub_order)
 
     def hub_grid(self, most: int) -> list[int]:
-        """Numbers of hubs from 0 to `most` or all labels, closer where they are few."""
+        """Numbers of hubs from 0 to `most` or all labels; small numbers are closer together."""
         last = min(most, self.n_labels)
         return sorted({round(last * (step / HUB_STEPS) ** 2) for step in range(HUB_STEPS + 1)})
 
@@ -296,7 +296,7 @@ class _Search:
         run: Run | None = None,
         what: str = "code sizes",
     ) -> pl.DataFrame:
-        """All settings, but those that are known beforehand to exceed the limit."""
+        """All settings, except those that are known in advance to exceed the limit."""
         numbers = sorted({min(n_hubs, self.n_labels) for n_hubs in hubs})
         rows: list[dict[str, Any]] = []
         for done, n_hubs in enumerate(numbers, start=1):
@@ -329,7 +329,7 @@ class _Search:
 
     def smallest_code(self, hubs: Iterable[int], sizes: Iterable[int] | None) -> int:
         """Bits of the smallest code among these settings."""
-        if sizes is None:  # one label a cluster is smallest
+        if sizes is None:  # one label per cluster is smallest
             sizes = [1]
         return int(self.curve(hubs, sizes)["code_size"].min())  # type: ignore[arg-type]
 
@@ -362,8 +362,8 @@ class _Search:
     def _fewest_bits(self, n: int, max_cluster_size: int) -> int:
         """A bound on R·Q for n labels.
 
-        No two clusters together are within `max_cluster_size`, or they would be merged; so there
-        are at most 2n / max_cluster_size of them, and the largest has at least half of it.
+        Any two clusters together exceed `max_cluster_size`, or they would be merged; so there are
+        at most 2n / max_cluster_size of them, and the largest has at least half of it.
         """
         if n == 0:
             return 0

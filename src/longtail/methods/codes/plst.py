@@ -25,10 +25,10 @@ from longtail.runtime.estimates import PRODUCT, Estimate
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
 
-HALF = 0.5  # the reconstructed value from which on a label is predicted: rounding
+HALF = 0.5  # labels with at least this reconstructed value are predicted: rounding
 DENSE = 3000  # labels or points up to which their covariances are decomposed as a dense matrix
 DECOMPOSING = 1e-9  # seconds, times the third power of the side of the matrix
-DENSE_LARGEST = 12_000  # likewise where more than a tenth of all directions is wanted
+DENSE_LARGEST = 12_000  # the same if more than a tenth of all directions is wanted
 LANCZOS = 2**28  # entries of the vectors of the sparse decomposition
 NEGLIGIBLE = 1e-6  # singular values below this share of the norm of Y are rounding errors
 
@@ -38,14 +38,14 @@ class PLST(RegressionCode):
 
     The label vectors, less their mean, are projected on the directions in which they vary most;
     each of these projections is a ridge regression. To decode, the label vector is reconstructed
-    from them, and the labels from one half on are predicted.
+    from them, and the labels with at least one half are predicted.
 
     Attributes
     ----------
     classes_ : array of shape (L,)
         Label names.
     code_ : float32 array of shape (L, B)
-        The principal directions as columns, the first one first; orthonormal, each with its largest
+        The principal directions as columns, in order; orthonormal, each with its largest
         entry positive.
     singular_values_ : array of shape (B,)
         How much the labels vary in each.
@@ -60,11 +60,11 @@ class PLST(RegressionCode):
     Notes
     -----
     Finding the directions costs O(min(n, L)³) and a dense matrix of that side up to 3,000 (12,000
-    if more than a tenth of all directions is wanted), otherwise O(B·nnz(Y) + B²(n + L)), by the
-    Lanczos method, a number of times. Training costs B regressions, decoding O(B·L) a point. The
-    score of `predict_topk` is the reconstructed value: about 1 for a label, 0 for none, predicted
-    from one half on. It is linear in the features, so its explanation is exact. Labels without a
-    training point are never predicted.
+    if more than a tenth of all directions is wanted), otherwise O(B·nnz(Y) + B²(n + L)), several
+    times, by the Lanczos method. Training costs B regressions, decoding O(B·L) per point. The score
+    of `predict_topk` is the reconstructed value: about 1 for a label, 0 for none; labels with at
+    least one half are predicted. It is linear in the features, so its explanation is exact. Labels
+    without a training point are never predicted.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class PLST(RegressionCode):
         else:
             memory = 16.0 * size * sum(Y.shape)
             seconds = PRODUCT * 20.0 * size**2 * sum(Y.shape)
-        need = super()._estimate(X, Y)  # one after the other, so the larger counts
+        need = super()._estimate(X, Y)  # in turn, so the larger one counts
         return need.plus(max(memory - need.peak_bytes, 0.0), seconds)
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
@@ -178,7 +178,7 @@ def principal_directions(
     Parameters
     ----------
     Y : csr_array of shape (n, L)
-        Never made dense, nor is the centred matrix ever made.
+        Never made dense; the centred matrix is never made.
     n_directions : int
         At most min(n, L).
     random_state : int
@@ -188,7 +188,7 @@ def principal_directions(
     -------
     directions : array of shape (L, B)
         Orthonormal columns, of falling singular value, each with its largest entry positive. B is
-        `n_directions`, or less where Y varies in fewer directions, but at least one.
+        `n_directions`, or less if Y varies in fewer directions, but at least one.
     singular_values : array of shape (B,)
 
     Notes
@@ -218,12 +218,12 @@ def principal_directions(
 
 
 def is_dense(side: int, n_directions: int) -> bool:
-    """Whether the smaller matrix of inner products is made, and decomposed."""
+    """Whether to make and decompose the smaller matrix of inner products."""
     return side <= DENSE or (side <= DENSE_LARGEST and 10 * n_directions > side)
 
 
 def _of_dense(Y: sp.csr_array, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """By the eigenvectors of the smaller one of the two matrices of inner products."""
+    """By the eigenvectors of the smaller of the two matrices of inner products."""
     n, n_labels = Y.shape
     means = np.asarray(Y.mean(axis=0), dtype=np.float64).ravel()
     if n_labels <= n:
@@ -240,7 +240,7 @@ def _of_dense(Y: sp.csr_array, size: int) -> tuple[NDArray[np.float64], NDArray[
         return vectors, values
     directions = np.asarray(Y.T @ vectors) - np.outer(means, vectors.sum(axis=0))
     lengths = np.linalg.norm(directions, axis=0)
-    if lengths[0] == 0:  # the labels do not vary; any direction will do
+    if lengths[0] == 0:  # the labels do not vary; any direction is right
         directions[0, 0] = lengths[0] = 1.0
     return directions / np.where(lengths > 0, lengths, 1.0), values
 
@@ -248,7 +248,7 @@ def _of_dense(Y: sp.csr_array, size: int) -> tuple[NDArray[np.float64], NDArray[
 def _by_lanczos(
     Y: sp.csr_array, size: int, random_state: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """By the Lanczos method on a centred matrix that is only ever multiplied with."""
+    """By the Lanczos method, which only multiplies with the centred matrix."""
     n, n_labels = Y.shape
     if 2 * size * max(n, n_labels) > LANCZOS:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Robust Bloom filters: bits shared by labels that never occur together, and a decoding that knows.
+"""Robust Bloom filters: bits shared by labels that never occur together, and a robust decoding.
 
 Cissé, Usunier, Artières & Gallinari, Robust Bloom Filters for Large Multilabel Classification
 Tasks, NIPS 2013.
@@ -36,20 +36,20 @@ from longtail.parameters import (
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Run
 
-EDGE_BYTES = 64  # of a pair of labels that occur together, in the search for clusters
-EDGE_SECONDS = 3e-5  # the same, in all the settings that are tried
-MUCH = 0.1  # share of the labels' occurrences out of reach from which on a user is warned
+EDGE_BYTES = 64  # per pair of labels that occur together, in the search for clusters
+EDGE_SECONDS = 3e-5  # the same, for all settings that are tried
+MUCH = 0.1  # warn if at least this share of the labels' occurrences cannot be predicted
 
 
 class RobustBloom(BitClassifier):
     """Label sets as Bloom codes over clusters of labels that exclude each other.
 
-    The most connected labels, the hubs, get a logistic regression each. The others are clustered
-    so that labels of different clusters hardly ever occur together; a label is K bits, no bit
-    stands for two labels of one cluster, and two labels of different clusters share at most K - 1.
-    Each bit is a logistic regression. To decode, the cluster with most bits on is taken, and of it
-    the labels whose bits are on: where the clusters do exclude each other, a wrong bit then costs
-    no more than two labels.
+    The most connected labels, the hubs, get a logistic regression each. The others are clustered so
+    that labels of different clusters hardly ever occur together; a label is K bits, no bit stands
+    for two labels of one cluster, and two labels of different clusters share at most K - 1. Each
+    bit is a logistic regression. To decode, the cluster with most bits on is taken, and of its
+    labels those whose bits are on. If the clusters do exclude each other, a wrong bit then costs at
+    most two labels.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class RobustBloom(BitClassifier):
         The bits of each label; none for hubs, nor for labels without a training point, which are
         never predicted.
     hubs_ : int array
-        Columns of the labels with a regression of their own.
+        Columns of the labels with their own regression.
     clusters_ : int array of shape (L,)
         The cluster of each label, -1 for those without.
     code_size_ : int
         Regressions in all: B and the hubs.
     unrecoverable_loss_ : float
-        Hamming loss on the training set that even right bits would have, since labels of two
+        Hamming loss on the training set with all bits right, since labels of two
         clusters cannot be predicted together.
     weights_ : csr_array of shape (D + 1, B + hubs)
         Weights of the bits and the hubs, the bias last.
@@ -75,8 +75,8 @@ class RobustBloom(BitClassifier):
     Notes
     -----
     Training costs `code_size_` problems instead of L. Decoding costs O(labels of the bits that are
-    on) a point, of which there are about K·L / B a bit. The score of `predict_topk` is the log-odds
-    that all bits of the label are on, each judged by itself; clusters play no part in it.
+    on) per point; a bit has about K·L / B labels. The score of `predict_topk` is the log-odds that
+    all bits of the label are on, each judged separately; it does not use the clusters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bloom filters as they are: random bits for each label; the baseline of the robust ones.
+"""Standard Bloom filters: random bits for each label; the baseline of the robust ones.
 
 Cissé, Usunier, Artières & Gallinari, Robust Bloom Filters for Large Multilabel Classification
 Tasks, NIPS 2013, section 2.
@@ -36,15 +36,15 @@ from longtail.parameters import (
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 
-TRIED = range(1, 11)  # bits a label among which is chosen, as in the paper
+TRIED = range(1, 11)  # numbers of bits per label tried, as in the paper
 
 
 class StandardBloom(BitClassifier):
     """Label sets as Bloom filters: every label has some random bits.
 
-    Each bit is a logistic regression that tells whether the point has one of the bit's labels. A
-    label is predicted if all its bits are on, so one wrong bit removes, or adds, every label that
-    it stands for; `RobustBloom` mends that.
+    Each bit is a logistic regression that predicts whether the point has one of the bit's labels. A
+    label is predicted if all its bits are on, so one wrong bit can remove or add every label of the
+    bit; `RobustBloom` avoids that.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class StandardBloom(BitClassifier):
     Notes
     -----
     Training costs B problems, eleven times that if `n_hashes` is to be chosen. Decoding costs
-    O(labels of the bits that are on) a point. The score of `predict_topk` is the log-odds that all
-    bits of the label are on, each judged by itself.
+    O(labels of the bits that are on) per point. The score of `predict_topk` is the log-odds that
+    all bits of the label are on, each judged separately.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class StandardBloom(BitClassifier):
         )  # fmt: skip
 
     def _chosen(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> int:
-        """Bits a label by the Hamming loss on held-out rows; the smallest of equals."""
+        """Bits per label by the Hamming loss on held-out rows; the smallest of equals."""
         n = X.shape[0]
         held_out = math.floor(self.validation * n)
         if held_out < 1 or held_out >= n:
@@ -170,7 +170,7 @@ class StandardBloom(BitClassifier):
         return int(TRIED[int(np.argmin(losses))])
 
     def choice_table(self) -> pl.DataFrame:
-        """One row a number of bits a label that was tried, the chosen one marked.
+        """One row per number of bits per label that was tried, the chosen one marked.
 
         Empty if `n_hashes` was given.
         """

@@ -1,7 +1,7 @@
-"""What the lazy methods share: they keep the training points and look among them.
+"""What the lazy methods share: they keep the training points and search them.
 
-Also the neighbours that choosing needs: each training point's list of nearest others is found once,
-deep enough that what is left of it without any one fold still has the neighbours wanted.
+Also the neighbours for the choice of parameters: each training point's list of nearest others is
+found once, long enough to have the wanted neighbours after any one fold is left out.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ class FoldNeighbours:
     k : int
         How many neighbours will be wanted at most.
     n_jobs, run
-        Threads, and who hears of progress; see `find_others`.
+        Threads, and the receiver of progress; see `find_others`.
 
     Notes
     -----
-    The lists are 2k + 24 deep. Left out at random, a fifth of that leaves k in all but freak
-    cases; for points with fewer left the rest of the data is searched anew.
+    The lists have 2k + 24 entries. Without a random fifth, nearly always at least k are left; for
+    points with fewer, the rest of the data is searched again.
     """
 
     def __init__(

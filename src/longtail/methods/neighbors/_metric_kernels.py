@@ -1,4 +1,4 @@
-"""Kernels of the large-margin metric: what the constraints ask for and how far they are met."""
+"""Kernels of the large-margin metric: the constraints and by how much they are met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of ML-kNN: how often labels have so many votes, and posteriors without an n×L array."""
+"""Kernels of ML-kNN: counts of labels by votes, and posteriors without an n×L array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from longtail._sparse import offer
 
 @kernel
 def count_votes(indptr, indices, neighbours, rows, has, has_not):
-    """Count points by their votes for a label, apart for those that have it and have it not.
+    """Count points by their votes for a label, separately with and without the label.
 
     `neighbours[i]` are the neighbours of point `rows[i]`. `has[l, j]` counts the points with label
     l whose neighbours have it j times, `has_not[l, j]` those without, for j from 1 on.
@@ -54,11 +54,11 @@ def gather_votes(indptr, indices, neighbours, votes, voted):
 
 @kernel
 def best_posteriors(indptr, indices, neighbours, odds, order, labels, values):
-    """The labels of highest log-odds of each point, best first, among all labels there are.
+    """The labels of highest log-odds of each point, best first, among all labels.
 
     `order` lists the labels that may be named, those of the highest log-odds without a vote first:
     of the labels without votes only the first k of it can be among the k best.
-    O(labels of the neighbours + k, times a logarithm) a point.
+    O(labels of the neighbours + k, times a logarithm) per point.
     """
     k = labels.shape[1]
     may = np.zeros(odds.shape[0], dtype=np.bool_)
@@ -95,7 +95,7 @@ def posteriors_from(indptr, indices, neighbours, odds, order, bound, ends, colum
     """The labels whose log-odds reach a bound, ascending; with no columns they are only counted.
 
     `order` is that of `best_posteriors`. O(labels of the neighbours + labels named, times a
-    logarithm) a point.
+    logarithm) per point.
     """
     may = np.zeros(odds.shape[0], dtype=np.bool_)
     may[order] = True

@@ -23,8 +23,8 @@ class KNN(LazyClassifier):
     """Nearest neighbours: labels that at least half of the nearest training points have.
 
     The training points are kept as they are. A label's score is its share among the label sets of
-    the nearest of them, equation (1) of Shen et al. 2018; of equal shares that of nearer points
-    comes first.
+    the nearest of them, equation (1) of Shen et al. 2018; of equal shares, the one with nearer
+    points comes first.
 
     Attributes
     ----------
@@ -37,16 +37,16 @@ class KNN(LazyClassifier):
     n_neighbors_ : int
         How many vote.
     threshold_ : float
-        From which share on.
+        The share of votes that a label needs.
     tried_neighbors_, tried_f1_ : arrays
-        The numbers of neighbours tried and the example-F1 of each; only where something was chosen.
+        The numbers of neighbours tried and the example-F1 of each; only if something was chosen.
         See `choice_table`.
 
     Notes
     -----
-    Training is a copy, and, where something is chosen, a search of the n training points. A point
+    Training copies the data and, if something is chosen, searches the n training points. A point
     costs O(Σ over its features of the training points that have it, + n) to search, or O(n·D) if
-    the training points are dense, and O(k · labels a point) to vote. The model is as large as the
+    the training points are dense, and O(k · labels per point) to vote. The model is as large as the
     training data. Ties in distance go to the training point of smaller number.
 
     Examples
@@ -98,7 +98,7 @@ class KNN(LazyClassifier):
         run.report("points", n, n)
 
     def _held_out(self, k: int, run: Run) -> Neighbours:
-        """The k nearest training points of each one outside its own fold."""
+        """The k nearest training points of each training point, outside its own fold."""
         n = self.labels_.shape[0]
         fold_of = folds_of(n, self._seed)
         lists = FoldNeighbours(self._index(), self.points_, fold_of, k, n_jobs=self.n_jobs, run=run)

@@ -33,8 +33,8 @@ from longtail.search.neighbours import (
 from longtail.solvers import fit_ridge, ridge_values
 from longtail.solvers.costs import ridge_estimate
 
-DIMENSIONS = 256  # coordinates of label vectors where none are asked for
-STEPS = 20  # of the metric that a training takes, usually
+DIMENSIONS = 256  # coordinates of label vectors by default
+STEPS = 20  # of the metric per training, usually
 DENSE = 1000  # labels or points up to which label vectors are decomposed by a dense matrix
 FACTORED = 6000  # features up to which the regressions are solved by a factor, not by steps
 
@@ -61,7 +61,7 @@ class LMKNN(VotingClassifier):
     metric_ : array of shape (r, r)
         Q, in the coordinates of `directions_`.
     directions_ : array of shape (L, r)
-        The coordinates of the space of labels; orthonormal columns.
+        The coordinates of the label space; orthonormal columns.
     objective_ : array
         The objective at the start and after every step; it never rises.
     n_iter_ : int
@@ -76,25 +76,25 @@ class LMKNN(VotingClassifier):
 
         ½ tr Q + C/n · Σ_i Σ_{j ∈ N(i)} max(0, Δ(y_i, y_j) + d_Q(u_i, y_i) - d_Q(u_i, y_j))²
 
-    over the positive semidefinite matrices, by a monotone accelerated proximal gradient method from
-    the identity on. Q = VV' with V of as few columns as it has positive eigenvalues; ½ tr Q is
-    ½‖V‖², the penalty of maximum margin output coding, whose constraints against all label vectors
-    are replaced by those against neighbours.
+    over the positive semidefinite matrices, by a monotone accelerated proximal gradient method that
+    starts from the identity. Q = VV' with V of as few columns as it has positive eigenvalues; ½ tr
+    Q is ½‖V‖², the penalty of maximum margin output coding, whose constraints against all label
+    vectors are replaced by those against neighbours.
 
-    This follows the paper's abstract and what later papers say of it; its own text was not at hand.
-    They fix the regression, the constraints against the label vectors of neighbours, the squared
-    hinge, the accelerated proximal gradient, C = 10 and eta = 0.4. Open are: how the sum is scaled
-    (here C/n), how many neighbours are constraints, whether slacks are one a point or one a pair
-    (here a pair, which keeps the sum smooth), what stands for a neighbour of the very same labels
-    (here a point drawn at random), the penalty of the regressions, where the method starts and
-    stops, what eta is (here the factor of the line search), and whether the neighbours of a new
-    point are sought among outputs or label vectors (`among`; the former is how Shen et al. 2018
-    describe it). Restricting Q to the span of some principal directions is ours: with as many as
-    there are labels it is the whole problem.
+    This follows the paper's abstract and what later papers say about it; its full text was not
+    available. They fix the regression, the constraints against the label vectors of neighbours, the
+    squared hinge, the accelerated proximal gradient, C = 10 and eta = 0.4. They leave open: how the
+    sum is scaled (here C/n), how many neighbours are constraints, whether there is one slack per
+    point or per pair (here per pair, which keeps the sum smooth), what replaces a neighbour with
+    exactly the same labels (here a point drawn at random), the penalty of the regressions, where
+    the method starts and stops, what eta is (here the factor of the line search), and whether the
+    neighbours of a new point are sought among outputs or label vectors (`among`; the former is how
+    Shen et al. 2018 describe it). Restricting Q to the span of some principal directions is ours:
+    with as many as there are labels it is the whole problem.
 
-    Training costs a search of the n training points, r regressions, and a step O(n·r² +
-    n·n_constraints·r + r³), some times over; memory about 48·n·r + 4·D·r + 64·r² bytes. Prediction
-    costs O(nnz(x)·rank + n·rank) a point. The model has (n + D)·rank numbers of float32.
+    Training costs a search of the n training points, r regressions, and several times O(n·r² +
+    n·n_constraints·r + r³) per step; memory about 48·n·r + 4·D·r + 64·r² bytes. Prediction costs
+    O(nnz(x)·rank + n·rank) per point. The model has (n + D)·rank numbers of float32.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class LMKNN(VotingClassifier):
         sizes: list[int],
         run: Run,
     ) -> None:
-        """Choose on held-out folds, whose points are no constraints either."""
+        """Choose on held-out folds, whose points are not used as constraints."""
         fold_of = folds_of(X.shape[0], self._seed)
         found, truth = [], []
         for fold in range(min(self.validation_folds, int(fold_of.max()) + 1)):
@@ -318,9 +318,9 @@ class LMKNN(VotingClassifier):
 def useful_constraints(
     Y: sp.csr_array, neighbours: NDArray[np.int64], random_state: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Neighbours to hold apart and their losses; one with the same labels asks for nothing.
+    """Neighbours to hold apart and their losses; one with the same labels is no constraint.
 
-    In its place comes a point drawn at random, if that has other labels.
+    It is replaced by a point drawn at random, if that has other labels.
 
     Examples
     --------
@@ -342,9 +342,9 @@ def _search(index: NeighbourIndex, outputs: NDArray[np.float64], k: int) -> Neig
 def label_directions(Y: sp.csr_array, side: int, random_state: int) -> NDArray[np.float64]:
     """Orthonormal directions (L, r) in which label vectors are longest: a truncated SVD of Y.
 
-    All labels' own axes where as many directions as labels are asked for. Fewer where Y has a
-    smaller rank, but at least one. O(min(n, L)³) up to 1,000, otherwise O(r·nnz(Y) + r²(n + L)), by
-    the Lanczos method, a number of times.
+    The axes of all labels if there are to be as many directions as labels. Fewer if Y has a smaller
+    rank, but at least one. O(min(n, L)³) up to 1,000, otherwise several times O(r·nnz(Y) + r²(n +
+    L)), by the Lanczos method.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def label_directions(Y: sp.csr_array, side: int, random_state: int) -> NDArray[n
         directions = turned.T
     order = np.argsort(-values, kind="stable")
     kept = order[values[order] > 1e-6 * max(values.max(), 1.0)]
-    if not len(kept):  # no point has a label; any direction will do
+    if not len(kept):  # no point has a label; any direction is right
         return np.eye(n_labels)[:, :1]
     directions = directions[:, kept]
     directions = directions / np.linalg.norm(directions, axis=0)

@@ -1,6 +1,6 @@
 """A metric of label vectors with large margins, by an accelerated proximal gradient method.
 
-The points are there as outputs u_i of regressions on the label vectors y_i (or on fewer
+The points are given as outputs u_i of regressions on the label vectors y_i (or on fewer
 coordinates of these). With squared distances d_Q(u, y) = (u - y)'Q(u - y) the metric Q minimises
 
     F(Q) = ½ tr Q + C/n · Σ_i Σ_{j ∈ N(i)} max(0, Δ_ij - d_Q(u_i, y_j) + d_Q(u_i, y_i))²
@@ -58,7 +58,7 @@ class MarginProblem:
         return found
 
     def violations(self, Q: Matrix) -> Matrix:
-        """What each constraint lacks."""
+        """By how much each constraint is violated."""
         return np.maximum(self.losses - self.margins(Q), 0.0)
 
     def smooth_part(self, Q: Matrix) -> tuple[float, Matrix]:
@@ -99,7 +99,7 @@ def losses_of(Y: sp.csr_array, neighbours: NDArray[np.int64]) -> Matrix:
 
 @dataclass(frozen=True)
 class LearnedMetric:
-    """A metric and how it was found.
+    """A metric and the course of its training.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def learn_metric(
     max_iter: int = 100,
     report: Callable[[int], Any] | None = None,
 ) -> LearnedMetric:
-    """Minimise F over the positive semidefinite matrices, from the identity on.
+    """Minimise F over the positive semidefinite matrices, starting from the identity.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def learn_metric(
         Between 0 and 1. Each step first tries a step size larger by 1/eta than the last one and
         makes it smaller by eta until the quadratic model bounds F.
     tol : float
-        Stop once F falls by no more than this share of itself, three times running.
+        Stop once F falls by no more than this share of itself, three times in a row.
     max_iter : int
         Limit on steps.
     report : callable, optional
@@ -145,10 +145,10 @@ def learn_metric(
 
     Notes
     -----
-    The proximal step of ½ tr over the positive semidefinite matrices takes eigenvalues λ to
-    max(λ - ½t, 0) for a step size t. A step that would raise F is not taken, but still steers the
-    next one (the monotone version of the accelerated method, Beck & Teboulle 2009). A step costs
-    O(n·r² + constraints·r + r³), some times over.
+    The proximal step of ½ tr over the positive semidefinite matrices takes eigenvalues λ to max(λ -
+    ½t, 0) for a step size t. A step that would raise F is not taken, but still influences the next
+    one (the monotone version of the accelerated method, Beck & Teboulle 2009). A step costs several
+    times O(n·r² + constraints·r + r³).
 
     Examples
     --------
@@ -196,7 +196,7 @@ def learn_metric(
 
 
 def _shrunk(matrix: Matrix, amount: float) -> Matrix:
-    """The matrix with eigenvalues lowered by an amount, but not below zero; exactly symmetric."""
+    """The matrix with its eigenvalues lowered, but not below zero; exactly symmetric."""
     values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T), check_finite=False)
     kept = values > amount
     half = vectors[:, kept] * np.sqrt(values[kept] - amount)

@@ -60,7 +60,7 @@ class Posteriors:
         neighbours: NDArray[np.int64],
         smoothing: float = 1.0,
     ) -> Posteriors:
-        """Learn them from the labels Y, some points, and the neighbours (n, k) of those.
+        """Learn the tables from the labels Y, some points, and their neighbours (n, k).
 
         O(labels of all neighbours + L·k).
 
@@ -93,10 +93,10 @@ class Posteriors:
 class MLKNN(LazyClassifier):
     """ML-kNN: the labels that are likelier than not, given the votes of the nearest points.
 
-    For each label, training tells how often its holders and the others have 0, 1, ... k holders
-    among their nearest other training points; Bayes' rule makes posteriors of these counts. So a
-    rare label can win with few votes, and a label that says nothing about its surroundings is
-    decided by its frequency.
+    For each label, training counts how often points with and without the label have 0, 1, ... k
+    points with it among their nearest other training points. Bayes' rule turns these counts into
+    posteriors. So a rare label can win with few votes, and a label unrelated to its neighbourhood
+    is decided by its frequency.
 
     Attributes
     ----------
@@ -111,11 +111,11 @@ class MLKNN(LazyClassifier):
 
     Notes
     -----
-    Training costs a search of the n training points and O(n·k·labels a point + L·k) for the tables
-    of L·(k + 1) numbers. To predict costs the search, see `KNN`, and O(k·labels a point): labels
-    without votes are only looked at as far as they can matter. The scores of `predict_topk` are
-    the posterior log-odds. Labels without a training point are never listed. With fewer than k
-    other training points all of them vote.
+    Training costs a search of the n training points and O(n·k·labels per point + L·k) for the
+    tables of L·(k + 1) numbers. Prediction costs the search, see `KNN`, and O(k·labels per point):
+    of the labels without votes, only those that can matter are considered. The scores of
+    `predict_topk` are the posterior log-odds. Labels without a training point are never listed.
+    With fewer than k other training points all of them vote.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class MLKNN(LazyClassifier):
         self.n_jobs = n_jobs
 
     def _table_bytes(self, n: int, n_labels: int) -> int:
-        """Of the counts of labels among as many neighbours as are tried at most, and the odds."""
+        """Memory and time of the label counts, for the most neighbours tried, and of the odds."""
         largest = sizes_to_try(self.n_neighbors, n)[-1]
         return 4 * 8 * n_labels * (min(largest, max(n - 1, 1)) + 1)
 
@@ -196,7 +196,7 @@ class MLKNN(LazyClassifier):
     def _held_out(
         self, lists: FoldNeighbours, fold_of: NDArray[np.int64], k: int
     ) -> Iterator[sp.csr_array]:
-        """Posteriors of the training points, fold by fold, each by counts made without it."""
+        """Posteriors of the training points per fold, from counts made without the fold."""
         least = THRESHOLDS[0] if self.threshold is None else float(self.threshold)
         for fold in range(int(fold_of.max()) + 1):
             inside, outside = (np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold))
@@ -255,7 +255,7 @@ class MLKNN(LazyClassifier):
         return likely
 
     def _explain(self, x: sp.csr_array, column: int, n: int, names: NDArray[Any]) -> Explanation:
-        """Who voted, and what so many votes mean: `prior` and `evidence` add up to the score."""
+        """Who voted, and the effect of the votes: `prior` and `evidence` add up to the score."""
         why = super()._explain(x, column, n, names)
         votes = round(why.summary["share"] * why.summary["neighbours"])
         score, prior = float(self.odds_[column, votes]), float(self.prior_[column])
@@ -275,7 +275,7 @@ class MLKNN(LazyClassifier):
 
 
 def named_first(odds: NDArray[np.float64], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """The labels with a training point, those likeliest without a vote first. O(L log L).
+    """The labels with a training point, first those most likely without a vote. O(L log L).
 
     Examples
     --------
