@@ -7,8 +7,12 @@ each also derives from the builtin a scikit-learn user would expect.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
+from types import FrameType
 from typing import Any
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class LongtailError(Exception):
@@ -120,7 +124,7 @@ class SkippedRows:
     def warn(self) -> None:
         """Warn, if there is any."""
         if self.count:
-            warnings.warn(self.in_words(), SkippedRowsWarning, stacklevel=3)
+            warn(self.in_words(), SkippedRowsWarning)
 
 
 class ConvergenceWarning(LongtailWarning):
@@ -174,3 +178,21 @@ def printable(value: Any, limit: int | None = None) -> str:
     if limit is not None and len(line) > limit:
         line = line[: max(limit - 1, 0)].rstrip() + "…"
     return line
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn where longtail was called, however many of its own functions lie in between.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     warn("Every row has the label 'sea'; leave it out.", DataWarning)
+    >>> print(seen[0].message)
+    Every row has the label 'sea'; leave it out.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -146,7 +146,7 @@ class TestLabelNames:
             (np.eye(2), [["x"], ["y"]], "not hashable"),
             ([("x",)], ["x", "x"], "not distinct"),
             ([("x",)], [["x"]], "not hashable"),
-            ([("x",), ("z",)], ["x", "y"], "Row 1 of Y holds the label 'z'"),
+            ([("x",), ("z",)], ["x", "y"], "Row 1 of y holds the label 'z'"),
             (np.array([7]), [1, 2], "label 7"),
         ],
     )
@@ -184,9 +184,9 @@ class TestLabelNames:
         (np.array([np.nan, 1.0]), "NaN"),
         (np.array([np.nan, "a"], dtype=object), "NaN"),
         ([("a", float("nan"))], "NaN"),
-        ([["a"], "b"], "mixes single labels and collections"),
-        ([[["a"]], [["b"]]], "Row 0 of Y holds a label that is not hashable"),
-        ([("a",), ({},)], "Row 1 of Y holds a label that is not hashable"),
+        ([["a"], "b"], "mixes single labels, as in row 1, and collections"),
+        ([[["a"]], [["b"]]], "Row 0 of y holds a label that is not hashable"),
+        ([("a",), ({},)], "Row 1 of y holds a label that is not hashable"),
     ],
     ids=repr,
 )

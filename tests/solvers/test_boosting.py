@@ -16,6 +16,7 @@ from longtail.errors import (
     ModelError,
     ParameterError,
 )
+from longtail.runtime.checkpoint import Checkpoint
 from longtail.runtime.run import Run
 from longtail.solvers.boosted import boosted_softmax, boosting, growing
 from longtail.solvers.boosted.boosted_softmax import (
@@ -278,7 +279,7 @@ def test_checkpoints_that_are_no_forest_are_not_used(tmp_path, change):
     X, targets = class_problem(n_features=40)
     how = {"growth": Growth(), "n_trees": 2}
     whole = fit_boosted_softmax(X, targets, **how, run=Run(checkpoint=tmp_path))
-    store = boosted_softmax.Checkpoint(
+    store = Checkpoint(
         tmp_path, boosted_softmax.fingerprint(X=X, targets=targets, settings=(Growth(), 2))
     )
     store.save(0, store.load(0) | change)

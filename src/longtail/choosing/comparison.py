@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from longtail.choosing.one_method import result_on_test, train_method
 from longtail.choosing.problem import Problem, Transformer, prepare
 from longtail.choosing.results import Comparison, Result, Setup
 from longtail.data import Dataset
-from longtail.errors import LongtailError, LongtailWarning, one_sentence
+from longtail.errors import LongtailError, LongtailWarning, one_sentence, warn
 from longtail.features.made import FeatureKind
 from longtail.labels import check_tail
 from longtail.labels.propensity import Constants
@@ -174,10 +173,9 @@ def try_method(
         place = None if keep is None else Path(keep) / name
         size = saved_size(problem, trained.model, keep=place, meta=meta)
     except (OSError, LongtailError) as error:
-        warnings.warn(
+        warn(
             f"{name} could not be saved, so its size is not known: {one_sentence(error)}",
             LongtailWarning,
-            stacklevel=2,
         )
         return result
     return replace(result, bytes=size)

@@ -7,7 +7,6 @@ and never depends on what a header claims. Cost: O(bytes) time.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from longtail.data import _text_kernels as kernels
 from longtail.data._source import LineBlocks, shown
 from longtail.data._text_kernels import LARGEST_ID, parse_lines, sort_rows
-from longtail.errors import DataWarning, ParameterError
+from longtail.errors import DataWarning, ParameterError, warn
 
 Duplicates = Literal["error", "merge"]
 MissingValue = float | Literal["error"]
@@ -269,7 +268,7 @@ def check_row_count(blocks: LineBlocks, claimed: int, found: int) -> None:
 
 def warn_of_data(message: str) -> None:
     """Warn that a file was read but looks wrong."""
-    warnings.warn(message, DataWarning, stacklevel=5)
+    warn(message, DataWarning)
 
 
 def _joined(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:

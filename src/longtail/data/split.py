@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.data.dataset import Dataset
-from longtail.errors import DataWarning, InputError, ParameterError
+from longtail.errors import DataWarning, InputError, ParameterError, warn
 from longtail.labels import encode_labels
 from longtail.parameters import generator_of, is_count
 
@@ -102,11 +101,10 @@ def split_rows(
             "out rare labels first or split by hand."
         )
     if found < wanted:
-        warnings.warn(
+        warn(
             f"The test part has {found} rows instead of {wanted}: each other row holds the last "
             "training example of some label.",
             DataWarning,
-            stacklevel=2,
         )
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
 

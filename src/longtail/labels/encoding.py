@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 
 from longtail._sparse import as_csr
-from longtail.errors import InputError
+from longtail.errors import InputError, warn
 from longtail.labels.columns import place_columns
 from longtail.labels.names import (
     distinct_names,
@@ -197,11 +197,10 @@ def _looks_like_indicator(rows: list[Any]) -> bool:
 
 def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -> EncodedLabels:
     if array.ndim == 2 and array.shape[1] == 1 and not _is_binary(array):
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Please change the shape of "
             "y to (n_samples,), for example using ravel().",
             DataConversionWarning,
-            stacklevel=5,
         )
         array = array.ravel()
     if array.ndim == 2:

@@ -8,7 +8,6 @@ others work on Y itself.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from longtail.errors import ConvergenceWarning, ParameterError
+from longtail.errors import ConvergenceWarning, ParameterError, warn
 from longtail.labels._kernels import count_neighbours
 from longtail.labels.encoding import encode_labels
 
@@ -285,11 +284,10 @@ def _second_eigenvalue(
             return_eigenvectors=False,
         )
     except ArpackNoConvergence:
-        warnings.warn(
+        warn(
             f"The algebraic connectivity was not found to tol={tol:g} within max_iter={max_iter} "
             "restarts; allow more or ask for less.",
             ConvergenceWarning,
-            stacklevel=3,
         )
         return float("nan")
     return max(1 - float(largest[0]), 0.0)

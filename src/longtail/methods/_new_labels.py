@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import DataWarning, InputError
+from longtail.errors import DataWarning, InputError, warn
 from longtail.labels import EncodedLabels, distinct_names, encode_labels, listed, name_array
 
 _FORMS = {
@@ -148,11 +147,10 @@ def _warn_of_labels_in_all_rows(matrix: sp.csr_array, names: list[Any]) -> None:
     n = matrix.shape[0]
     everywhere = np.flatnonzero(np.bincount(matrix.indices, minlength=len(names)) == n)
     if n and len(everywhere):
-        warnings.warn(
+        warn(
             f"The new label {names[everywhere[0]]!r} is in all {n} rows of y_new, so it will be "
             "predicted for everything; add rows that do not have it.",
             DataWarning,
-            stacklevel=4,
         )
 
 

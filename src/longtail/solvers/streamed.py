@@ -13,7 +13,6 @@ minimum; that is the certificate.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.errors import ConvergenceWarning, InputError, ParameterError
+from longtail.errors import ConvergenceWarning, InputError, ParameterError, warn
 from longtail.parameters import check_count, check_positive
 from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import run_threads, thread_count
@@ -359,13 +358,12 @@ def _finished(problems: _Problems, shape: tuple[int, int], tol: float) -> Stream
     gap = 0.5 * norm**2 / np.maximum(problems.value, np.finfo(float).tiny)
     converged = bool((violation <= tol).all())
     if not converged:
-        warnings.warn(
+        warn(
             f"{int((violation > tol).sum())} of {len(norm)} streamed problems ended after "
             f"{problems.passes} passes, or for lack of precision, with a gradient of up to "
             f"{violation.max():.1e} of that at zero; scale the features, lower C or raise the "
             "limit.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return StreamedFit(
         weights=problems.point.reshape(*shape, -1),

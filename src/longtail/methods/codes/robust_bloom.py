@@ -6,7 +6,6 @@ Tasks, NIPS 2013.
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import LongtailWarning, ModelError, ParameterError
+from longtail.errors import LongtailWarning, ModelError, ParameterError, warn
 from longtail.explanation import as_column
 from longtail.labels import LabelClusters, cluster_labels, unrecoverable_loss
 from longtail.methods._code_size import CodeSize, bits_of
@@ -167,12 +166,11 @@ class RobustBloom(BitClassifier):
         self.unrecoverable_loss_ = unrecoverable_loss(Y, clusters)
         lost = self.unrecoverable_loss_ * Y.shape[0] * Y.shape[1] / max(Y.nnz, 1)
         if lost > MUCH:
-            warnings.warn(
+            warn(
                 f"{lost:.0%} of the labels cannot be predicted with this code even by perfect "
                 "bits, since many labels of different clusters occur together; take a larger "
                 "code_size, or a method for labels that do, such as br or proxml.",
                 LongtailWarning,
-                stacklevel=4,
             )
 
     def _clusters(self, Y: sp.csr_array, run: Run) -> LabelClusters:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ConvergenceWarning
+from longtail.errors import ConvergenceWarning, warn
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.estimates import Estimate, matrix_bytes
@@ -251,11 +251,10 @@ def _warn(fit: Conditionals, task: Task, run: Run) -> None:
     if len(left):
         names = run.names if run.names is not None else range(task.Y.shape[1])
         shown = ", ".join(str(names[label]) for label in left[:3].tolist())
-        warnings.warn(
+        warn(
             f"{len(left)} of {task.Y.shape[1]} labels ended, after {task.max_iter} iterations or "
             f"for want of precision, with a relative gap up to {np.nanmax(fit.gap[left]):.1e} "
             f"(label {shown}{', ...' if len(left) > 3 else ''}); scale the features, lower C or "
             "raise the limit.",
             ConvergenceWarning,
-            stacklevel=5,
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ConvergenceWarning
+from longtail.errors import ConvergenceWarning, warn
 from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.estimates import WORKSPACE, Estimate
 from longtail.runtime.executor import thread_count
@@ -114,9 +113,8 @@ class SweepLimit(LiblinearProblems):
     def _warn(self, sweeps: NDArray[np.int64], what: str) -> None:
         left = int((sweeps >= self.max_iter).sum())
         if left:
-            warnings.warn(
+            warn(
                 f"liblinear ended {left} of {len(sweeps)} {what} at its limit on sweeps; scale the "
                 "features, lower C or raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=4,
             )

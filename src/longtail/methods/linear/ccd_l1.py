@@ -6,7 +6,6 @@ The same objective as `ProXML`; here for comparison, as the reference.
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._sparse import for_liblinear
-from longtail.errors import ConvergenceWarning
+from longtail.errors import ConvergenceWarning, warn
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods.linear._multiclass_base import Processes
@@ -157,10 +156,9 @@ def _warn(fit: LinearFit, run: Run) -> None:
     if left:
         names = range(len(fit.gap)) if run.names is None else run.names
         shown = ", ".join(str(names[label]) for label in left[:3])
-        warnings.warn(
+        warn(
             f"liblinear ended {len(left)} of {len(fit.gap)} labels at its limit on sweeps, with "
             f"optimality violated by up to {np.nanmax(fit.violation[left]):.1e} of the strength "
             f"(label {shown}{', ...' if len(left) > 3 else ''}); raise max_iter or use ProXML.",
             ConvergenceWarning,
-            stacklevel=5,
         )

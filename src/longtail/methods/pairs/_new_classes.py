@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.errors import InputError, LongtailWarning
+from longtail.errors import InputError, LongtailWarning, warn
 from longtail.labels import columns_without, encode_labels, listed, name_array
 from longtail.methods._new_labels import (
     column_names,
@@ -89,11 +88,10 @@ class OpenClasses(Classifier):
         words = np.bincount(Y.indices, np.diff(counts[labelled].indptr)[rows], len(names))
         if not words.all():
             nameless = names[int(words.argmin()) : int(words.argmin()) + 1].tolist()[0]
-            warnings.warn(
+            warn(
                 f"{int((words == 0).sum())} of the new classes, such as {nameless!r}, have no word "
                 "that the features know, so they will not be found; train anew with their texts.",
                 LongtailWarning,
-                stacklevel=2,
             )
         self.__dict__.update(
             profiles_=profiles.to_arrays(),

@@ -6,7 +6,6 @@ Classification Problems, IDA 2015.
 
 from __future__ import annotations
 
-import warnings
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import stacked
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import InputError, LongtailWarning, ModelError
+from longtail.errors import InputError, LongtailWarning, ModelError, warn
 from longtail.methods._soundness import is_array
 from longtail.methods.pairs._counts import as_counts, unit_of
 from longtail.methods.pairs._new_classes import OpenClasses
@@ -238,12 +237,11 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     def _do_without_pairs(self, n_classes: int) -> None:
         """The fixed weights for a training set without any pair to learn from."""
         if n_classes > 1:
-            warnings.warn(
+            warn(
                 "There is no pair to learn from, since no class with a document that another class "
                 "lacks has a second one; all similarities count alike, and distances against. Give "
                 "some classes two documents.",
                 LongtailWarning,
-                stacklevel=5,
             )
         self.weights_, self.C_ = DEFAULT_WEIGHTS.copy(), 1.0 if self.C is None else float(self.C)
         self.Cs_, self.accuracy_ = np.empty(0), np.empty((0, 0))

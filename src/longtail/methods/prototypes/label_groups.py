@@ -6,14 +6,13 @@ labels. Neither is ever made dense, so the number of labels does not matter.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import LongtailWarning
+from longtail.errors import LongtailWarning, warn
 from longtail.labels.sets import distinct_sets
 from longtail.methods.prototypes._cluster_kernels import (
     nearest_means,
@@ -113,11 +112,10 @@ def group_label_sets(
     n_sets = sets.shape[0]
     if n_sets <= n_groups:
         if n_sets < n_groups:
-            warnings.warn(
+            warn(
                 f"There are {n_sets} distinct label sets, fewer than the {n_groups} prototypes "
                 "asked for, so each set gets one prototype; a smaller ratio says the same.",
                 LongtailWarning,
-                stacklevel=2,
             )
         return _groups(Y, which, n_sets, [0.0])
     seeds = _seeds(Y, which, n_groups, random_state)

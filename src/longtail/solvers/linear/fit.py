@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.errors import ConvergenceWarning, ParameterError
+from longtail.errors import ConvergenceWarning, ParameterError, warn
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
@@ -370,12 +369,11 @@ def _warn(fit: LinearFit, task: LinearTask, run: Run) -> None:
     if task.max_seconds is not None:
         limits += f" or {task.max_seconds:g} seconds"
     if len(left):
-        warnings.warn(
+        warn(
             f"{len(left)} of {task.n_problems} problems ended, {limits} or for lack of precision, "
             f"{_distance(fit, left)} ({_named(left, run.names, task)}); "
             "scale the features, raise strength or raise the limit.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 

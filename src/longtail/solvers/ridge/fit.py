@@ -9,7 +9,6 @@ equations, ‖r‖² / (2·strength) bounds how far the objective is from its mi
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail.errors import ConvergenceWarning, InputError, ParameterError
+from longtail.errors import ConvergenceWarning, InputError, ParameterError, warn
 from longtail.parameters import check_positive, is_number
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
@@ -266,10 +265,9 @@ def _is_sound(block: dict[str, _Array], task: RidgeTask, width: int) -> bool:
 def _warn(fit: RidgeFit, task: RidgeTask) -> None:
     left = np.flatnonzero(~fit.converged)
     if len(left):
-        warnings.warn(
+        warn(
             f"{len(left)} of {task.n_problems} regressions ended after {task.max_iter} steps, or "
             f"for lack of precision, with a relative gap up to {fit.gap[left].max():.1e}; scale "
             "the features, raise strength or raise the limit.",
             ConvergenceWarning,
-            stacklevel=3,
         )

@@ -9,7 +9,6 @@ minimum is unique: the penalty settles what the softmax leaves open.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from longtail._sparse import as_csr
-from longtail.errors import ConvergenceWarning, InputError
+from longtail.errors import ConvergenceWarning, InputError, warn
 from longtail.parameters import check_count, check_not_negative, check_positive
 from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import thread_count
@@ -290,12 +289,11 @@ def solve(
 
 def warn_of(what: str, minimum: Minimum, scale: float) -> None:
     """Say in one sentence that a problem was not solved."""
-    warnings.warn(
+    warn(
         f"{what} ended after {minimum.steps} iterations, or for lack of precision, with a gradient "
         f"of {minimum.gradient_norm / scale:.1e} of that at zero; scale the features, raise "
         "strength (lower C) or raise the limit.",
         ConvergenceWarning,
-        stacklevel=3,
     )
 
 
