@@ -33,7 +33,7 @@ FINER_STEPS = 2
 """How often the distance between the best number of hubs and the next ones is halved."""
 
 ENOUGH = 10
-"""Labels of a cluster above which a larger code is no more accurate."""
+"""With at least so many labels per cluster, a larger code is no more accurate."""
 
 _TRIES = 4
 """Attempts at the largest cluster size that fills the wanted code."""

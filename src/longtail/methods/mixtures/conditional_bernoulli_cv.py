@@ -78,7 +78,7 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
 
     Notes
     -----
-    The first M step, which takes longest, is shortened by the weights at hand.
+    The first M step, which takes longest, is shortened by the weights of the previous C.
 
     Examples
     --------

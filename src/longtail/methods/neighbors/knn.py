@@ -73,7 +73,7 @@ class KNN(LazyClassifier):
         ] = None,
         threshold: Annotated[
             UpToOne | None,
-            "Share of the votes from which on a label is predicted. None: chosen along with the "
+            "Share of the votes that a label needs to be predicted. None: chosen along with the "
             "number of neighbours among 0.05, 0.10, ... 1.",
         ] = THRESHOLD,
         metric: Distance = "euclidean",

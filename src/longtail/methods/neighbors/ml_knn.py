@@ -145,7 +145,7 @@ class MLKNN(LazyClassifier):
         ] = None,
         threshold: Annotated[
             UpToOne | None,
-            "Posterior probability from which on a label is predicted; 0.5 is the maximum a "
+            "Posterior probability that a label needs to be predicted; 0.5 is the maximum a "
             "posteriori. None: chosen along with the number of neighbours among 0.05, 0.10, ... "
             "1.",
         ] = THRESHOLD,

@@ -220,7 +220,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         ] = None,
         threshold: Annotated[
             UpToOne | None,
-            "The mean vote from which on a label is predicted. None: chosen, the best of 0.05, "
+            "The mean vote that a label needs to be predicted. None: chosen, the best of 0.05, "
             "0.1, ..., 1 on the held-out points.",
         ] = 0.5,
         validation: Annotated[
