@@ -85,6 +85,11 @@ class WeightedFit(Classifier):
         return {"sample_weight": class_weights(self.class_weight, Y, run.names, sample_weight)}
 
 
+def of_problems(weights: Any, problems: NDArray[np.bool_]) -> Any:
+    """The weights of points in some of the problems, as `fit_linear` takes them."""
+    return weights.of(problems) if isinstance(weights, ClassWeights) else weights
+
+
 def class_weights(
     wanted: Literal["balanced"] | Mapping[Any, float],
     Y: sp.csr_array,

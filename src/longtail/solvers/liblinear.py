@@ -26,6 +26,7 @@ from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
 from longtail.solvers.columns import Arrays, holds_columns, pack_columns
+from longtail.solvers.linear.class_weights import ClassWeights
 
 BLOCK = 32  # labels that are handed to a process, and checkpointed, together
 PAIRS = 512  # the same for pairs of classes
@@ -40,6 +41,8 @@ REPORT: dict[str, type] = {
 L1_KINDS = {"features": np.int64, "values": np.float64, "ends": np.int64, **REPORT}
 
 Rows = NDArray[np.integer]
+LabelRows = tuple[Rows, float, float]
+"""The rows of a label, and what the points with and without it weigh in its problem."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class LiblinearTask:
         For all classes at once: the class of each row.
     strength : float
         For an l1 penalty: its weight, 1/C.
+    points : array of shape (N,), optional
+        For labels: what each point weighs.
     """
 
     X: sp.csr_array
@@ -65,6 +70,7 @@ class LiblinearTask:
     classes: list[Rows] = field(default_factory=list)
     y: NDArray[np.int64] | None = None
     strength: float = 1.0
+    points: NDArray[np.float64] | None = None
 
 
 def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -73,18 +79,39 @@ def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def label_blocks(
-    targets: sp.csc_array, labels: NDArray[np.integer], size: int = BLOCK
-) -> list[list[Rows]]:
-    """Blocks of labels, each given by its rows.
+    targets: sp.csc_array, labels: NDArray[np.integer], weights: Any = None, size: int = BLOCK
+) -> list[list[LabelRows]]:
+    """Blocks of labels, each given by its rows and its weights.
+
+    Parameters
+    ----------
+    targets : csc_array of shape (N, L)
+    labels : int array
+        Those that are wanted.
+    weights : ClassWeights or array, optional
+        Of the points; an array, which is alike for all labels, goes into the task instead.
 
     Examples
     --------
     >>> blocks = label_blocks(sp.csc_array([[1, 0], [1, 1]]), np.array([0, 1]))
-    >>> [[rows.tolist() for rows in block] for block in blocks]
-    [[[0, 1], [1]]]
+    >>> [[(rows.tolist(), *sides) for rows, *sides in block] for block in blocks]
+    [[([0, 1], 1.0, 1.0), ([1], 1.0, 1.0)]]
     """
-    rows = [targets.indices[targets.indptr[j] : targets.indptr[j + 1]] for j in labels]
-    return [rows[first : first + size] for first in range(0, len(rows), size)]
+    by_label = isinstance(weights, ClassWeights)
+    found = [
+        (
+            targets.indices[targets.indptr[j] : targets.indptr[j + 1]],
+            float(weights.positive[j]) if by_label else 1.0,
+            float(weights.negative[j]) if by_label else 1.0,
+        )
+        for j in labels
+    ]
+    return [found[first : first + size] for first in range(0, len(found), size)]
+
+
+def point_weights(weights: Any) -> NDArray[np.float64] | None:
+    """Of the weights of points, what is alike for all labels."""
+    return weights.points if isinstance(weights, ClassWeights) else weights
 
 
 def solve_with_liblinear(
@@ -122,11 +149,12 @@ def solve_with_liblinear(
     return [found[number] for number in range(len(blocks))]
 
 
-def solve_labels(task: LiblinearTask, block: list[Rows]) -> Arrays:
-    """A problem with an l2 penalty for each label of the block, given by its rows."""
+def solve_labels(task: LiblinearTask, block: list[LabelRows]) -> Arrays:
+    """A problem with an l2 penalty for each label of the block."""
     weights, sweeps = [], []
-    for positives in block:
-        model = _fitted(task.X, _indicator(task.X, positives), **task.settings)
+    for label in block:
+        y, of_points = _problem(task, label)
+        model = _fitted(task.X, y, of_points, **task.settings)
         weights.append(np.append(model.coef_, model.intercept_))
         sweeps.append(int(np.max(model.n_iter_)))
     return _packed(weights, sweeps)
@@ -149,7 +177,7 @@ def solve_pairs(task: LiblinearTask, pairs: list[tuple[int, int]]) -> Arrays:
                 (part.data, compact.astype(np.int32), part.indptr), (len(both), len(used))
             )
         is_second = (order >= len(task.classes[first])).astype(np.int8)
-        model = _fitted(part, is_second, **task.settings)
+        model = _fitted(part, is_second, None, **task.settings)
         weights = np.append(model.coef_, model.intercept_).astype(np.float32)  # 0.0 for none
         features = np.append(used, task.X.shape[1]).astype(np.int32)
         kept = weights != 0
@@ -168,7 +196,7 @@ def solve_together(task: LiblinearTask, classes: NDArray[np.int64]) -> Arrays:
         return pack_columns([np.empty(0)], [np.empty(0)], KINDS, sweeps=[0])
     _, first, of = np.unique(np.asarray(task.y), return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
-    model = _fitted(task.X, rank[of], multi_class="crammer_singer", **task.settings)
+    model = _fitted(task.X, rank[of], None, multi_class="crammer_singer", **task.settings)
     weights = np.column_stack([model.coef_, model.intercept_])
     if len(classes) == 2:  # scikit-learn gives the difference; the two add up to zero
         weights = np.vstack([-weights, weights]) / 2
@@ -176,20 +204,21 @@ def solve_together(task: LiblinearTask, classes: NDArray[np.int64]) -> Arrays:
     return _packed([weights[place] for place in rank], [0] * len(rank))
 
 
-def solve_l1_labels(task: LiblinearTask, block: list[Rows]) -> Arrays:
-    """liblinear's `-s 5` for each label of the block, given by its rows, and how well it did.
+def solve_l1_labels(task: LiblinearTask, block: list[LabelRows]) -> Arrays:
+    """liblinear's `-s 5` for each label of the block, and how well it did.
 
     No label may have all rows or none. The objective and the violation are computed anew from the
     weights, see `l1_point`; the seconds are those of scikit-learn's `fit`.
     """
     features, values = [], []
     report: dict[str, list[Any]] = {name: [] for name in REPORT}
-    for positives in block:
+    for label in block:
         began = time.perf_counter()
-        model = _fitted(task.X, _indicator(task.X, positives), **task.settings)
+        y, of_points = _problem(task, label)
+        model = _fitted(task.X, y, of_points, **task.settings)
         seconds = time.perf_counter() - began
         w = np.append(model.coef_.ravel(), model.intercept_)
-        point = l1_point(task.X, positives, w, task.strength)
+        point = l1_point(task.X, label[0], w, task.strength, of_points)
         sweeps = int(model.n_iter_)
         features.append(np.flatnonzero(w))
         values.append(w[features[-1]])
@@ -199,7 +228,13 @@ def solve_l1_labels(task: LiblinearTask, block: list[Rows]) -> Arrays:
     return pack_columns(features, values, L1_KINDS, **report)
 
 
-def l1_task(X: sp.csr_array, strength: float, tol: float, max_iter: int) -> LiblinearTask:
+def l1_task(
+    X: sp.csr_array,
+    strength: float,
+    tol: float,
+    max_iter: int,
+    points: NDArray[np.float64] | None = None,
+) -> LiblinearTask:
     """The task of `solve_l1_labels`, with liblinear's eps and its limit on sweeps.
 
     Examples
@@ -211,43 +246,57 @@ def l1_task(X: sp.csr_array, strength: float, tol: float, max_iter: int) -> Libl
         "penalty": "l1", "loss": "squared_hinge", "dual": False, "C": 1.0 / float(strength),
         "tol": float(tol), "max_iter": int(max_iter), "intercept_scaling": 1.0, "random_state": 0,
     }  # fmt: skip
-    return LiblinearTask(X, settings, strength=float(strength))
+    return LiblinearTask(X, settings, strength=float(strength), points=points)
 
 
 def l1_point(
-    X: sp.csr_array, positives: Rows, w: NDArray[np.float64], strength: float
+    X: sp.csr_array,
+    positives: Rows,
+    w: NDArray[np.float64],
+    strength: float,
+    weights: NDArray[np.float64] | None = None,
 ) -> tuple[float, float]:
     """Objective and violation of the optimality conditions at w, in plain double precision.
 
-    The objective is strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)², the bias being the last weight, on
-    a constant feature of one. The violation is the largest entry of its smallest subgradient,
-    relative to the strength. O(nnz).
+    The objective is strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)², each point times its weight where
+    there are `weights`, the bias being the last of w, on a constant feature of one. The violation
+    is the largest entry of its smallest subgradient, relative to the strength. O(nnz).
     """
     signs = np.full(X.shape[0], -1.0)
     signs[positives] = 1.0
     slack = np.maximum(1.0 - signs * (X @ w[:-1] + w[-1]), 0.0)
-    slope = -2.0 * signs * slack
+    pull = slack if weights is None else weights * slack
+    slope = -2.0 * signs * pull
     gradient = np.append(X.T @ slope, slope.sum())
     excess = np.abs(gradient + strength * np.sign(w))
     excess[w == 0] = np.maximum(np.abs(gradient[w == 0]) - strength, 0.0)
-    objective = strength * np.abs(w).sum() + slack @ slack
+    objective = strength * np.abs(w).sum() + pull @ slack
     return float(objective), float(excess.max()) / strength
 
 
-def _fitted(X: sp.csr_array, y: NDArray[Any], **settings: Any) -> LinearSVC:
+def _fitted(
+    X: sp.csr_array, y: NDArray[Any], weights: NDArray[np.float64] | None, **settings: Any
+) -> LinearSVC:
     """Fitted without scikit-learn's checks and warnings; the caller looks at the sweeps."""
     with (
         warnings.catch_warnings(),
         config_context(assume_finite=True, skip_parameter_validation=True),
     ):
         warnings.simplefilter("ignore")
-        return LinearSVC(**settings).fit(X, y)
+        return LinearSVC(**settings).fit(X, y, weights)
 
 
-def _indicator(X: sp.csr_array, positives: Rows) -> NDArray[np.int8]:
-    y = np.zeros(X.shape[0], dtype=np.int8)
-    y[positives] = 1
-    return y
+def _problem(
+    task: LiblinearTask, label: LabelRows
+) -> tuple[NDArray[np.int8], NDArray[np.float64] | None]:
+    """Which points have the label, and what they all weigh; None if alike."""
+    rows, positive, negative = label
+    y = np.zeros(task.X.shape[0], dtype=np.int8)
+    y[rows] = 1
+    if positive == negative == 1.0:
+        return y, task.points
+    sides = np.where(y, positive, negative)
+    return y, sides if task.points is None else sides * task.points
 
 
 def _packed(weights: list[NDArray[np.float64]], sweeps: list[int]) -> Arrays:

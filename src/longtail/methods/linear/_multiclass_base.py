@@ -79,12 +79,12 @@ class LiblinearProblems(Classifier):
 
     def _solved(
         self, solve: Any, X: sp.csr_array, labels: NDArray[Any], blocks: list[Any], total: int,
-        run: Run, **parts: Any,
+        run: Run, weights: Any = None, **parts: Any,
     ) -> list[Arrays]:  # fmt: skip
         """The solutions of all blocks, in order; `parts` are those of the task."""
         return solve_with_liblinear(
             solve, LiblinearTask(X, self._settings(), **parts), blocks, kinds=KINDS, total=total,
-            n_jobs=self.n_jobs, run=run, labels=labels,
+            n_jobs=self.n_jobs, run=run, labels=labels, weights=weights,
         )  # fmt: skip
 
 

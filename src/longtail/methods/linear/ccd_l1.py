@@ -16,6 +16,7 @@ from longtail._sparse import for_liblinear
 from longtail.errors import ConvergenceWarning, warn
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
+from longtail.methods._weights import ClassWeight, WeightedFit, of_problems
 from longtail.methods.linear._multiclass_base import Processes
 from longtail.parameters import Count, Positive
 from longtail.runtime.estimates import WORKSPACE, Estimate
@@ -29,6 +30,7 @@ from longtail.solvers.liblinear import (
     REPORT,
     l1_task,
     label_blocks,
+    point_weights,
     solvable,
     solve_l1_labels,
     solve_with_liblinear,
@@ -37,7 +39,7 @@ from longtail.solvers.liblinear import (
 SWEEPS = 200  # over X per label, usually
 
 
-class CCDL1(IndependentLabels, LinearClassifier):
+class CCDL1(WeightedFit, IndependentLabels, LinearClassifier):
     """One-vs-rest with an l1 penalty, each label by liblinear through scikit-learn.
 
     For each label, strength·‖w‖₁ + Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by
@@ -86,11 +88,13 @@ class CCDL1(IndependentLabels, LinearClassifier):
             "positives) of what the first sweep saw.",
         ] = 0.01,
         max_iter: Annotated[Count, "Limit on sweeps per label; 1000 in liblinear."] = 1000,
+        class_weight: ClassWeight = None,
         n_jobs: Processes = None,
     ) -> None:
         self.strength = strength
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
@@ -107,16 +111,20 @@ class CCDL1(IndependentLabels, LinearClassifier):
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         targets = sp.csc_array(Y)
         hard = solvable(X, np.diff(targets.indptr))
-        task = l1_task(for_liblinear(X), self.strength, self.tol, self.max_iter)
+        weights = self._weights_of(Y, run, sample_weight)["sample_weight"]
+        task = l1_task(
+            for_liblinear(X), self.strength, self.tol, self.max_iter, point_weights(weights)
+        )
         easy = fit_linear(
             X, targets[:, ~hard], penalty="l1", strength=self.strength, solver="accelerated",
-            tol=1e-4, max_iter=1000,
+            tol=1e-4, max_iter=1000, sample_weight=of_problems(weights, ~hard),
         )  # fmt: skip
         report = {name: getattr(easy, name) for name in REPORT}
         found = [columns_of(easy.weights, **report)]
+        blocks = label_blocks(targets, np.flatnonzero(hard), weights)
         found += solve_with_liblinear(
-            solve_l1_labels, task, label_blocks(targets, np.flatnonzero(hard)), kinds=L1_KINDS,
-            total=targets.shape[1], n_jobs=self.n_jobs, run=run, Y=targets,
+            solve_l1_labels, task, blocks, kinds=L1_KINDS, total=targets.shape[1],
+            n_jobs=self.n_jobs, run=run, Y=targets, weights=weights,
         )  # fmt: skip
         fit = _assembled(found, np.argsort(hard, kind="stable"), X.shape[1], task.strength)
         self.violation_ = fit.violation

@@ -179,6 +179,8 @@ def certify(
             f"certify compares linear one-vs-rest models, not a {type(model).__name__}."
         )
     check_is_fitted(model)
+    if getattr(model, "class_weight", None) is not None:
+        raise ParameterError("certify is for problems without class_weight; train without it.")
     strength = _strength(model, strength)
     check_positive(tol=tol)
     if int(max_iter) < 1:
@@ -188,7 +190,7 @@ def certify(
     wanted = _wanted(labels, model.classes_, np.diff(targets.indptr))
     counts = np.diff(targets.indptr)[wanted]
     able = wanted[solvable(rows, counts)]
-    blocks = label_blocks(targets, able, BLOCK)
+    blocks = label_blocks(targets, able)
     task = l1_task(rows, strength, tol, max_iter)
     solved: dict[int, Any] = {}
     ProcessExecutor(n_jobs).each(solve_l1_labels, task, enumerate(blocks), solved.__setitem__)
@@ -198,7 +200,7 @@ def certify(
         for name in ("objective", "violation", "iterations", "seconds")
     }
     weights = sp.csc_array(model.weights_)
-    positives = [points for block in blocks for points in block]
+    positives = [points for block in blocks for points, *_ in block]
     ours = [
         l1_point(rows, points, _column(weights, label), strength)
         for label, points in zip(able.tolist(), positives, strict=True)

@@ -20,6 +20,7 @@ from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError
 from longtail.labels.sets import one_class_per_row
 from longtail.methods._linear import LinearClassifier, check_weights
+from longtail.methods._weights import ClassWeight, WeightedFit, of_problems
 from longtail.methods.linear._duels import duel, pair_weights
 from longtail.methods.linear._multiclass_base import (
     FOR_LESS,
@@ -47,6 +48,7 @@ from longtail.solvers.liblinear import (
     BLOCK,
     PAIRS,
     label_blocks,
+    point_weights,
     solvable,
     solve_labels,
     solve_pairs,
@@ -58,7 +60,7 @@ DUEL = 2e-3  # seconds per pair of classes, whatever its size
 VOTES = 2**25  # bytes for the scores of a block of points
 
 
-class OVA(SweepLimit, LinearClassifier):
+class OVA(WeightedFit, SweepLimit, LinearClassifier):
     """One-versus-all: one linear support vector machine per label, by liblinear.
 
     For each label ½‖w‖² + C Σ max(0, 1 - s_i⟨w, x_i⟩)² is minimised by scikit-learn's `LinearSVC`,
@@ -95,6 +97,19 @@ class OVA(SweepLimit, LinearClassifier):
 
     one_class_: bool
 
+    def __init__(
+        self,
+        *,
+        C: ErrorWeight = 1.0,
+        tol: Eps = 1e-4,
+        max_iter: Sweeps = 1000,
+        class_weight: ClassWeight = None,
+        memory_limit: MemoryLimit = 4.0,
+        n_jobs: Processes = None,
+    ) -> None:
+        super().__init__(C=C, tol=tol, max_iter=max_iter, memory_limit=memory_limit, n_jobs=n_jobs)
+        self.class_weight = class_weight
+
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         n_trained = int(np.count_nonzero(counts))
@@ -102,15 +117,22 @@ class OVA(SweepLimit, LinearClassifier):
         why = f"the weights of {n_trained:,} labels × {used_features(X) + 1:,} features"
         return self._needed(X, float(kept.sum()), n_trained, why)
 
-    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
+    def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
+        weights = self._weights_of(Y, run, sample_weight)["sample_weight"]
         targets = sp.csc_array(Y)
         counts = np.diff(targets.indptr)
         hard = solvable(X, counts)
         labels = np.flatnonzero(hard)
-        blocks = label_blocks(targets, labels, BLOCK)
-        found = self._solved(solve_labels, for_liblinear(X), Y.indices, blocks, len(labels), run)
-        easy = fit_linear(X, targets[:, ~hard], strength=1.0 / self.C)
+        blocks = label_blocks(targets, labels, weights, BLOCK)
+        found = self._solved(
+            solve_labels, for_liblinear(X), Y.indices, blocks, len(labels), run,
+            weights=weights, points=point_weights(weights),
+        )  # fmt: skip
+        easy = fit_linear(
+            X, targets[:, ~hard], strength=1.0 / self.C,
+            sample_weight=of_problems(weights, ~hard),
+        )  # fmt: skip
         found.append(columns_of(easy.weights, sweeps=easy.iterations))
         places = np.concatenate([labels, np.flatnonzero(~hard)])
         self.weights_ = matrix_of(found, (X.shape[1] + 1, len(counts)), np.float32, places)

@@ -49,6 +49,13 @@ class ClassWeights:
         out[self.targets.indices[span]] = self.positive[problem]
         return out if self.points is None else out * self.points
 
+    def of(self, problems: NDArray[np.bool_]) -> ClassWeights:
+        """Those of some of the problems."""
+        return ClassWeights(
+            sp.csc_array(self.targets[:, problems]), self.positive[problems],
+            self.negative[problems], self.points,
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         """All that decides the weights beside the targets, for a checkpoint's fingerprint."""
         points = None if self.points is None else self.points.tolist()
