@@ -6,10 +6,9 @@ each also derives from the builtin a scikit-learn user would expect.
 
 from __future__ import annotations
 
+import inspect
 import os
-import sys
 import warnings
-from types import FrameType
 from typing import Any
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -191,8 +190,7 @@ def warn(message: str, category: type[Warning]) -> None:
     >>> print(seen[0].message)
     Every row has the label 'sea'; leave it out.
     """
-    frame: FrameType | None = sys._getframe(1)
-    level = 2
+    frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
