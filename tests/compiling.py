@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from longtail.data import Dataset, make_longtail, read_dataset, save
 from longtail.labels import algebraic_connectivity
 from longtail.metrics import evaluate
@@ -32,7 +34,8 @@ def compile_share(worker: int) -> None:
     data = make_longtail(60, 40, 12, labels_per_sample=2, random_state=0)
     families = SHARES[worker] if worker < len(SHARES) else ()
     steps: list[Callable[[], Any]] = [
-        partial(_train_and_ask, classifier, data)
+        partial(_train_and_ask, classifier, X, data.Y)
+        for X in (data.X, data.X.astype(np.float64))
         for classifier in instances()
         if type(classifier).__module__.split(".")[2] in families
     ]
@@ -44,11 +47,11 @@ def compile_share(worker: int) -> None:
             step()
 
 
-def _train_and_ask(classifier: Any, data: Dataset) -> None:
-    classifier.fit(data.X, data.Y).predict(data.X)
-    classifier.predict_topk(data.X, 3, tail=0.5)
-    evaluate(data.Y, Y_score=classifier.predict_topk(data.X, 3))
-    classifier.predict_proba(data.X)
+def _train_and_ask(classifier: Any, X: Any, Y: Any) -> None:
+    classifier.fit(X, Y).predict(X)
+    classifier.predict_topk(X, 3, tail=0.5)
+    evaluate(Y, Y_score=classifier.predict_topk(X, 3))
+    classifier.predict_proba(X)
 
 
 def _write_and_read(data: Dataset) -> None:

@@ -6,7 +6,7 @@ checks it cannot pass, are listed here, once, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pytest
@@ -21,14 +21,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "Cs": (0.1, 1.0),
         "folds": 2,
         "n_starts": 2,
-        "max_rounds": 3,
+        "max_rounds": 2,
     },
     "dbpc": {
         "n_bits": 32,
         "ratio": 0.5,
         "hidden": 64,
         "learning_rate": 0.01,
-        "max_rounds": 4,
+        "max_rounds": 2,
         "validation": 0.0,
         "n_neighbors": 1,
     },
@@ -88,11 +88,11 @@ def instances() -> list[ExtremeClassifier]:
     return [method.estimator(**SETTINGS.get(name, {})) for name, method in methods().items()]
 
 
-def representatives_first(names: Iterable[str]) -> list[Any]:
-    """Names of methods as parameters of a test, exhaustive but for the representatives."""
+def mostly_exhaustive(names: Iterable[str], always: Collection[str]) -> list[Any]:
+    """Names of methods as parameters of a test that is exhaustive for all but some of them."""
     return [
-        pytest.param(name, marks=() if name in REPRESENTATIVES else pytest.mark.exhaustive)
-        for name in sorted(names, key=lambda name: (name not in REPRESENTATIVES, name))
+        pytest.param(name, marks=() if name in always else pytest.mark.exhaustive)
+        for name in sorted(names)
     ]
 
 

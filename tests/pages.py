@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -78,7 +78,7 @@ def versions_of(page: str) -> str | None:
     return found[1] if found else None
 
 
-def _run_command(command: str, environment: dict[str, str]) -> str:
+def run_command(command: str, environment: dict[str, str]) -> str:
     done = subprocess.run(
         ["bash", "-c", command], env=environment, text=True, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -109,7 +109,9 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def steps(task: str, folder: Path) -> Iterator[tuple[re.Match[str], list[Step]]]:
+def steps(
+    task: str, folder: Path, run: Callable[[str, dict[str, str]], str] = run_command
+) -> Iterator[tuple[re.Match[str], list[Step]]]:
     """Run the blocks of a task in a folder, which is the current one, and give them in order."""
     space: dict[str, Any] = {"__name__": "page"}
     environment = _environment(folder)
@@ -122,7 +124,7 @@ def steps(task: str, folder: Path) -> Iterator[tuple[re.Match[str], list[Step]]]
                 yield (
                     block,
                     [
-                        Step(command, expected, _tidy(_run_command(command, environment)))
+                        Step(command, expected, _tidy(run(command, environment)))
                         for command, expected in commands
                     ],
                 )

@@ -15,7 +15,7 @@ import longtail.methods
 from longtail.choosing.peak_memory import PeakMemory
 from longtail.data import make_longtail
 from longtail.methods.joint._conditionals import Task
-from tests.forking import fork_server
+from tests.forking import answer_of
 
 for _method in longtail.methods.registry.methods().values():
     _method.estimator  # noqa: B018 - imported before the fork
@@ -37,14 +37,7 @@ def problem() -> Any:
 
 def peaks(method: str, settings: dict[str, Any]) -> dict[str, float]:
     """Bytes that training and predicting take at most, and those of the weights, if it has any."""
-    context = fork_server()
-    there, here = context.Pipe()
-    training = context.Process(target=_measure, args=(method, settings, here))
-    training.start()
-    here.close()
-    found = there.recv()  # EOFError if the process died
-    training.join()
-    return found
+    return answer_of(_measure, method, settings)
 
 
 def _thin_out() -> None:
@@ -67,7 +60,7 @@ def _thin_out() -> None:
     Task.solve = thinned
 
 
-def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
+def _measure(method: str, settings: dict[str, Any]) -> dict[str, float]:
     estimator = longtail.methods.registry.find_method(method).estimator
     small = make_longtail(200, 80, 100, random_state=0)
     model = estimator(**settings).fit(small.X, small.Y)  # kernels compiled, libraries loaded
@@ -81,11 +74,9 @@ def _measure(method: str, settings: dict[str, Any], answer: Any) -> None:
         model.predict(data.X)
     weights = getattr(model, "weights_", None)
     parts = [getattr(weights, name, None) for name in ("data", "indices")]
-    answer.send(
-        {
-            "fit": training.peak_bytes,
-            "predict": predicting.peak_bytes,
-            "weights": sum(getattr(part, "nbytes", 0) for part in parts),
-        }
-    )
     get_reusable_executor(reuse=True).shutdown()  # idle workers would keep the process waiting
+    return {
+        "fit": training.peak_bytes,
+        "predict": predicting.peak_bytes,
+        "weights": sum(getattr(part, "nbytes", 0) for part in parts),
+    }

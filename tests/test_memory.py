@@ -8,7 +8,7 @@ import pytest
 from longtail.data import make_longtail
 from longtail.errors import InputError
 from longtail.methods.registry import find_method, methods
-from tests.instances import representatives_first
+from tests.instances import REPRESENTATIVES, mostly_exhaustive
 from tests.peaks import D, L, N, peaks, problem
 
 SETTINGS = {  # models small enough for the bound below to bite, and few rounds
@@ -42,7 +42,9 @@ IN_BLOCKS = {"cs": 3.0, "plst": 3.0, "mrb": 3.9}
 all labels: bytes for each cell of n×L that predicting may take, fewer than a float."""
 
 
-@pytest.mark.parametrize("method", representatives_first({*methods()} - REFUSED - UNTOLD))
+@pytest.mark.parametrize(
+    "method", mostly_exhaustive({*methods()} - REFUSED - UNTOLD, REPRESENTATIVES)
+)
 def test_peak_memory_is_far_below_a_dense_matrix(method):
     if method == "dbpc":
         pytest.importorskip("torch")

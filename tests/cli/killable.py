@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from longtail.cli import main
+from tests.forking import write_to
 
 EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.call_function"}
 
@@ -27,9 +28,7 @@ def run(words: list[str], folder: str, kill_at: int | None, log: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         done += 1
 
-    with open(log, "w", encoding="utf-8") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
+    write_to(log)
     sys.argv = ["longtail", *words]
     sys.addaudithook(count)
     try:

@@ -16,7 +16,7 @@ from longtail.data import make_longtail
 from longtail.errors import InputError
 from longtail.methods.linear import DiSMEC
 from longtail.runtime.estimates import Estimate
-from tests.instances import instances, representatives_first
+from tests.instances import instances, mostly_exhaustive
 
 
 @pytest.fixture(params=instances(), ids=lambda estimator: estimator.method)
@@ -96,7 +96,7 @@ print(json.dumps([said, memory.peak_bytes]))
 """
 
 
-@pytest.mark.parametrize("method", representatives_first(MEASURED))
+@pytest.mark.parametrize("method", mostly_exhaustive(MEASURED, ("br", "cc", "plst")))
 def test_memory_is_right_within_a_factor_of_two(method):
     if method == "dbpc":
         pytest.importorskip("torch")

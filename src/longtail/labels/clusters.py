@@ -17,7 +17,6 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-import igraph
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -302,6 +301,8 @@ def _label_graph(matrix: sp.csr_array, random_state: int) -> sp.csr_array:
 
 def _communities(graph: _Graph, labels: NDArray[np.int64], random_state: int) -> list[_Community]:
     """Louvain on a part of the graph; always with the same seed."""
+    import igraph  # it loads matplotlib where that is installed, which takes half a second
+
     ends, second, weights = graph.part(labels)
     first = np.repeat(np.arange(len(labels)), np.diff(ends))
     once = first < second
