@@ -71,6 +71,8 @@ def opened(driver, path, *, width=1200, dark=False):
         event["params"]["request"]["url"]
         for event in events
         if event["method"] == "Network.requestWillBeSent"
+        # the browser's own first page, which no other page can ask for
+        and not event["params"]["request"]["url"].startswith("chrome://")
     ]
     return asked, driver.get_log("browser")
 
