@@ -53,13 +53,17 @@ def comparable(text):
 
 
 def same(one, other):
-    """Equal words, and numbers that are equal up to rounding."""
+    """Equal words, and numbers that are equal up to rounding.
+
+    Another processor rounds sums in another order, which may turn a tie in the ranking of one of some
+    hundred points: that moves a percentage by up to 0.3 % of itself.
+    """
     one, other = comparable(one), comparable(other)
     numbers = [
         [float(number.replace(",", "")) for number in NUMBER.findall(text)] for text in (one, other)
     ]
     return NUMBER.sub("0", one) == NUMBER.sub("0", other) and all(
-        math.isclose(*pair, rel_tol=1e-3, abs_tol=1e-9) for pair in zip(*numbers, strict=True)
+        math.isclose(*pair, rel_tol=4e-3, abs_tol=1e-9) for pair in zip(*numbers, strict=True)
     )
 
 
