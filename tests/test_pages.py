@@ -55,8 +55,8 @@ def comparable(text):
 def same(one, other):
     """Equal words, and numbers that are equal up to rounding.
 
-    Another processor rounds sums in another order, which may turn a tie in the ranking of one of some
-    hundred points: that moves a percentage by up to 0.3 % of itself.
+    Another processor rounds sums in another order, which may turn a tie in the ranking of one of
+    some hundred points: that moves a percentage by up to 0.3 % of itself.
     """
     one, other = comparable(one), comparable(other)
     numbers = [

@@ -21,23 +21,132 @@ from longtail.errors import InputError, ParameterError
 def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     """A `csr_array` view of any scipy matrix or array-like, with sorted, summed indices.
 
-    Costs only the wrapper when the matrix already is canonical CSR of that dtype.
+    Every matrix from outside comes through here. scipy does not look at the arrays that a matrix is
+    made of, and neither do the kernels, so a number that points outside is refused here. Costs one
+    look at the indices, and no copy, when the matrix already is canonical CSR of that dtype.
 
     Examples
     --------
     >>> as_csr([[0, 2], [1, 0]]).nnz
     2
+    >>> X = sp.csr_array([[0, 2], [1, 0]])
+    >>> X.indices[0] = 7
+    >>> as_csr(X)
+    Traceback (most recent call last):
+    ...
+    longtail.errors.InputError: A sparse matrix of shape (2, 2) has an index that is not among its \
+2 columns; make it anew from its rows, columns and values.
     """
     if not sp.issparse(matrix):
-        matrix = np.atleast_2d(np.asarray(matrix))
+        return sp.csr_array(np.atleast_2d(np.asarray(matrix)), dtype=dtype)
+    matrix, canonical = _looked_at(matrix)
     out = sp.csr_array(matrix, dtype=dtype)
-    if isinstance(matrix, sp.csr_array | sp.csr_matrix) and matrix.has_canonical_format:
-        out.has_canonical_format = True  # the matrix remembers this, so it is checked once
+    if canonical:
+        out.has_canonical_format = True
+    elif out.format == matrix.format == "csr":
+        out.has_sorted_indices = out.has_canonical_format = False
     if not out.has_canonical_format:
-        if out is matrix or (sp.issparse(matrix) and np.shares_memory(out.data, matrix.data)):
+        if out is matrix or np.may_share_memory(out.data, matrix.data):
             out = out.copy()
+            out.has_sorted_indices = out.has_canonical_format = False
         out.sum_duplicates()
     return out
+
+
+def sound(matrix: Any) -> Any:
+    """The same, refused in one sentence if it is sparse and its arrays point outside of it.
+
+    For matrices that stay in their form; `as_csr` looks too. O(rows + nnz).
+
+    Examples
+    --------
+    >>> sound(sp.csc_array([[0, 2], [1, 0]])).format
+    'csc'
+    """
+    return _looked_at(matrix)[0] if sp.issparse(matrix) else matrix
+
+
+def _looked_at(matrix: Any) -> tuple[Any, bool]:
+    """A sparse matrix, and whether it is CSR whose rows have ascending columns, each once.
+
+    What its arrays may hold behind the last entry is left out.
+    """
+    if matrix.format == "coo":
+        for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
+            _check_places(
+                matrix, places, size, "rows" if axis == 0 < matrix.ndim - 1 else "columns"
+            )
+        return matrix, False
+    if matrix.format not in ("csr", "csc", "bsr") or matrix.ndim != 2:
+        return matrix, False  # scipy goes through these in Python
+    height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
+    major, minor = matrix.shape[0] // height, matrix.shape[1] // width
+    names = ("rows", "columns")
+    if matrix.format == "csc":
+        major, minor, names = minor, major, names[::-1]
+    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+    for part in (indptr, indices):
+        if not (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in "iu"):
+            raise InputError(
+                "The indices of a sparse matrix are not arrays of whole numbers; make it anew from "
+                "its rows, columns and values."
+            )
+    found = _structure(_native(indptr), _native(indices), minor, min(len(indices), len(data)))
+    if found == BAD_OFFSETS or len(indptr) != major + 1:
+        raise InputError(
+            f"A sparse matrix of shape {matrix.shape} has offsets that are not those of its "
+            f"{major:,} {names[0]}; make it anew from its rows, columns and values."
+        )
+    if found == BAD_INDEX:
+        raise InputError(
+            f"A sparse matrix of shape {matrix.shape} has an index that is not among its "
+            f"{minor:,} {names[1]}; make it anew from its rows, columns and values."
+        )
+    if len(indices) != len(data) or len(data) != indptr[-1]:
+        kept = slice(int(indptr[-1]))
+        matrix = type(matrix)((data[kept], indices[kept], indptr), shape=matrix.shape)
+    return matrix, matrix.format == "csr" and found == CANONICAL
+
+
+def _check_places(matrix: Any, places: NDArray[Any], size: int, name: str) -> None:
+    """Refuse places of entries that are not among so many rows or columns."""
+    if len(places) != len(matrix.data) or (
+        len(places) and not (places.min() >= 0 and places.max() < size)
+    ):
+        raise InputError(
+            f"A sparse matrix of shape {matrix.shape} has an entry that is not in its {size:,} "
+            f"{name}; make it anew from its rows, columns and values."
+        )
+
+
+def _native(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers in this machine's order of bytes, as kernels need them."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+CANONICAL, UNSORTED, BAD_OFFSETS, BAD_INDEX = range(4)
+"""What `_structure` finds."""
+
+
+@kernel
+def _structure(indptr, indices, minor, available):
+    """Whether offsets rise from zero to what there is, and indices lie in range and ascend."""
+    if indptr.shape[0] < 1 or indptr[0] != 0:
+        return BAD_OFFSETS
+    for i in range(indptr.shape[0] - 1):
+        if indptr[i + 1] < indptr[i] or indptr[i + 1] > available:
+            return BAD_OFFSETS
+    found = CANONICAL
+    for i in range(indptr.shape[0] - 1):
+        last = np.int64(-1)
+        for p in range(indptr[i], indptr[i + 1]):
+            index = np.int64(indices[p])
+            if index < 0 or index >= minor:
+                return BAD_INDEX
+            if index <= last:
+                found = UNSORTED
+            last = index
+    return found
 
 
 def all_finite(values: NDArray[Any]) -> bool:
@@ -192,9 +301,7 @@ def ranked(
         indptr = np.arange(0, n * width + 1, width) if width else np.zeros(n + 1, dtype=np.int64)
         columns = np.tile(np.arange(width, dtype=np.int64), n)
         return _ranked(indptr, columns, dense.ravel(), k)
-    matrix = sp.csr_array(scores)
-    if not matrix.has_sorted_indices:
-        matrix = matrix.sorted_indices()
+    matrix = as_csr(scores)
     return _ranked(matrix.indptr, matrix.indices, matrix.data, k)
 
 

@@ -43,7 +43,7 @@ from longtail.labels.points import (
 )
 from longtail.parameters import check, check_count, documented
 from longtail.runtime.estimates import Estimate, matrix_bytes, refuse_dense, unknown
-from longtail.runtime.kept import kept_for
+from longtail.runtime.kept import kept_for, on_one_model
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.runtime.seeds import drawn_seed
 from longtail.store import StoredEstimator
@@ -185,6 +185,11 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         Returns
         -------
         self
+
+        Notes
+        -----
+        The model is replaced in one step at the end: other threads may predict meanwhile, and a
+        training that fails or is interrupted leaves what was there before.
         """
         return self._fit_points(X, y, label_names, checkpoint, progress)
 
@@ -193,21 +198,23 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     ) -> Self:
         """`fit`, with weights of the rows for methods whose `_fit` takes them."""
         self.check_parameters()
-        self._forget()
-        rows, encoded = self._training_data(X, y, names)
+        model = copy.copy(self)  # who predicts meanwhile has the old model
+        model._forget()
+        rows, encoded = model._training_data(X, y, names)
         given: dict[str, Any] = {}
         seen, Y = rows, encoded.matrix
         if sample_weight is not None:
             seen, Y, given["sample_weight"] = weighted_points(rows, Y, sample_weight)
         folder = None if checkpoint is None else Path(checkpoint)
         if getattr(self, "random_state", 0) is None:
-            self.random_state_, folder = drawn_seed(folder)
+            model.random_state_, folder = drawn_seed(folder)
         with progress_bar(progress) as bar, config_context(assume_finite=True):
-            self._fit(seen, Y, Run(bar, folder, encoded.classes.tolist()), **given)
-        self.label_kind_ = encoded.kind
-        self.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
-        self.n_points_ = int(rows.shape[0])
-        self.classes_ = encoded.classes
+            model._fit(seen, Y, Run(bar, folder, encoded.classes.tolist()), **given)
+        model.label_kind_ = encoded.kind
+        model.label_counts_ = np.bincount(encoded.matrix.indices, minlength=len(encoded.classes))
+        model.n_points_ = int(rows.shape[0])
+        model.classes_ = encoded.classes
+        self.__dict__ = model.__dict__
         return self
 
     def estimate(self, X: Any, y: Any = None) -> Estimate:
@@ -239,6 +246,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         new = [part for part in (rows, encoded.matrix) if not shares_memory(part, X)]
         return trial._estimate(rows, encoded.matrix).plus(matrix_bytes(*new))
 
+    @on_one_model
     def predict_topk(
         self,
         X: Any,
@@ -287,6 +295,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         scale, shift = getattr(self, "calibration_", self._usual_scale())
         return float(scale), float(shift)
 
+    @on_one_model
     def top_labels(
         self,
         X: Any,
@@ -323,6 +332,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         return names[columns], scores  # -1, where there is no label, is the last
 
     @available_if(lambda self: self.scores_all_labels)
+    @on_one_model
     def decision_function(self, X: Any, *, memory_limit: float | None = None) -> Any:
         """The scores of all labels as a dense array, those of `predict_topk`.
 
@@ -351,6 +361,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         is_pair = self.label_kind_ == "multiclass" and shape[1] == 2
         return out[:, 1] - out[:, 0] if is_pair else out
 
+    @on_one_model
     def predict(self, X: Any) -> Any:
         """The label set that the method commits to, in the form that y had in `fit`.
 
@@ -360,6 +371,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         return decode_labels(self.predict_matrix(X), self.classes_, self.label_kind_)  # type: ignore[arg-type]
 
+    @on_one_model
     def predict_matrix(self, X: Any) -> sp.csr_array:
         """The label sets of `predict` as a matrix, whatever form y had in `fit`.
 
@@ -386,6 +398,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         ones = np.ones(found.nnz, dtype=np.int64)
         return sp.csr_array((ones, found.indices, found.indptr), shape=found.shape)
 
+    @on_one_model
     def explain(
         self, x: Any, label: Any = None, *, n: int = 10, feature_names: Any = None
     ) -> Explanation:
@@ -417,6 +430,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         column = self._best_column(row) if best else int(columns_of([label], self.classes_)[0])
         return self._explain(row, column, n, np.asarray(feature_names))
 
+    @on_one_model
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose label set is predicted exactly, as in scikit-learn."""
         predicted = self.predict_matrix(X)
@@ -450,8 +464,12 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         given = self.random_state  # type: ignore[attr-defined]
         return getattr(self, "random_state_", 0) if given is None else int(given)
 
+    def _replace(self, **learned: Any) -> None:
+        """Set attributes, all in one step: who predicts meanwhile has the old ones."""
+        self.__dict__ = {**self.__dict__, **learned}
+
     def _forget(self) -> None:
-        """Drop what an earlier fit learned, so that one that fails leaves nothing behind."""
+        """Drop what an earlier fit learned."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
 

@@ -23,6 +23,7 @@ from longtail.methods import registry  # noqa: F401, for `load`, which finds met
 from longtail.methods.linear import DiSMEC
 from longtail.parameters import Must, documented
 from longtail.runtime.estimates import Estimate
+from longtail.runtime.kept import on_one_model
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
 from longtail.store.protocol import stored_name
@@ -168,8 +169,8 @@ class Tagger(StoredEstimator):
         }
         if feature_names is not None:
             learned["feature_names_"] = name_array(list(feature_names))
-        self.__dict__.pop("feature_names_", None)
-        self.__dict__.update(learned)  # all at once: an old model stands until the new one does
+        before = {name: value for name, value in vars(self).items() if name != "feature_names_"}
+        self.__dict__ = before | learned  # in one step: an old model stands until the new one does
         return self
 
     def set_params(self, **params: Any) -> Self:
@@ -272,6 +273,7 @@ class Tagger(StoredEstimator):
     def calibration_(self, learned: NDArray[np.float64]) -> None:
         self.classifier_.calibration_ = learned
 
+    @on_one_model
     def transform(self, inputs: Any) -> sp.csr_array:
         """The features that the classifier sees."""
         check_is_fitted(self)
@@ -280,16 +282,19 @@ class Tagger(StoredEstimator):
             raise InputError(f"This model was trained on {expected}; give it the same.")
         return self.features_.transform(inputs)
 
+    @on_one_model
     def predict(self, inputs: Any) -> Any:
         """The label sets, in the form that y had in `fit`."""
         X = self.transform(inputs)
         return self.classifier_.predict(X)
 
+    @on_one_model
     def predict_matrix(self, inputs: Any) -> sp.csr_array:
         """The label sets as a 0/1 matrix; see `ExtremeClassifier.predict_matrix`."""
         X = self.transform(inputs)
         return self.classifier_.predict_matrix(X)
 
+    @on_one_model
     def predict_topk(
         self,
         inputs: Any,
@@ -303,6 +308,7 @@ class Tagger(StoredEstimator):
         return self.classifier_.predict_topk(X, k, tail=tail, propensities=propensities)
 
     @available_if(_has_probabilities)
+    @on_one_model
     def predict_proba(self, inputs: Any, **options: Any) -> Any:
         """Probabilities, where the classifier has them."""
         X = self.transform(inputs)
@@ -322,6 +328,7 @@ class Tagger(StoredEstimator):
         self.classifier_.drop_labels(names)  # type: ignore[attr-defined]
         return self
 
+    @on_one_model
     def top_labels(
         self,
         inputs: Any,
@@ -352,6 +359,7 @@ class Tagger(StoredEstimator):
             for row in zip(names.tolist(), scores.tolist(), strict=True)
         ]
 
+    @on_one_model
     def explain(self, one: Any, label: Any = None, *, n: int = 10) -> Explanation:
         """Why one input (a text, or one row) got its score for a label, by default the best."""
         row = self.transform([one] if isinstance(one, str) else one)
@@ -360,6 +368,7 @@ class Tagger(StoredEstimator):
             names = self.features_.get_feature_names_out()
         return self.classifier_.explain(row, label, n=n, feature_names=names)
 
+    @on_one_model
     def score(self, inputs: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Share of the inputs whose label set is predicted exactly."""
         X = self.transform(inputs)

@@ -394,6 +394,8 @@ def _checked_features(X: Any) -> sp.csr_array:
     """Canonical CSR of finite floats."""
     try:
         matrix = as_csr(X)
+    except InputError:
+        raise
     except (TypeError, ValueError):
         raise InputError("X must be a matrix of numbers, sparse or dense.") from None
     if matrix.dtype not in (np.float32, np.float64):

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._sparse import sound
 from longtail.errors import InputError, ParameterError
 from longtail.labels import encode_labels, in_columns_of, inverse_propensities
 from longtail.labels.propensity import Constants
@@ -122,7 +123,7 @@ def held_out_scores(
     encoded = encode_labels(list(Y) if hasattr(Y, "__next__") else Y)
     truth = encoded.matrix
     n = truth.shape[0]
-    rows = X.tocsr() if sp.issparse(X) else X
+    rows = sound(X).tocsr() if sp.issparse(X) else X
     given = rows.shape[0] if hasattr(rows, "shape") else len(rows)
     if given != n:
         raise InputError(f"X has {given} rows, Y has {n}; give both for the same points.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import all_finite, as_csr
+from longtail._sparse import all_finite, as_csr, sound
 from longtail.errors import InputError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
@@ -85,6 +85,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     reset : bool
         Whether the estimator learns the number of features, or has to know it.
     """
+    X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     if not reset and _is_plain(estimator, X):
         return as_csr(X)
     try:

@@ -185,10 +185,6 @@ class IndependentLabels(Classifier):
     def _learned_per_label(self) -> list[str]:
         return [name for name in self.per_label if hasattr(self, name)]
 
-    def _replace(self, **learned: Any) -> None:
-        """Set all attributes at once, so that no interrupt comes between two of them."""
-        self.__dict__.update(learned)
-
 
 class RidgeProblem(Classifier):
     """The problem ½‖w‖² + C Σ loss, small weights dropped.

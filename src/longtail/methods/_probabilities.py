@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
+from longtail.runtime.kept import on_one_model
 
 
 class ProbabilityClassifier(ExtremeClassifier):
@@ -22,6 +23,7 @@ class ProbabilityClassifier(ExtremeClassifier):
         """Probabilities of at least `threshold`, (n, L); with 0, of every label that has one."""
         raise NotImplementedError
 
+    @on_one_model
     def predict_proba(self, X: Any, *, threshold: float = 0.01) -> Any:
         """The probability of each label; the class says how it is computed.
 

@@ -6,6 +6,7 @@ do not contain them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -58,16 +59,51 @@ def kept_for(owner: Any, name: str, sources: tuple[Any, ...], make: Callable[[],
     >>> kept_for(model, "sum", (model.weights, "fast"), lambda: {sum(model.weights)})
     {7}
     """
-    shelf = _SHELVES.get(owner)
-    if shelf is None:
-        with _ADDING:
-            shelf = _SHELVES.setdefault(owner, _Shelf())
+    shelf = _shelf_of(owner)
     with shelf.lock:
         kept = shelf.things.get(name)
         if kept is None or not _same(kept[0], sources):
             kept = shelf.things[name] = (sources, make())
         made: Made = kept[1]
     return made
+
+
+def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
+    """Decorator of methods that read a model: they see it as it was when they were called.
+
+    A model is replaced by giving the object another `__dict__`, so one that is trained anew while
+    others predict gives each of them the old model or the new one, never parts of both.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     weight = 1
+    ...     @on_one_model
+    ...     def predict(self, meanwhile):
+    ...         meanwhile()
+    ...         return self.weight
+    >>> model = Model()
+    >>> model.predict(lambda: setattr(model, "__dict__", {"weight": 2})), model.predict(list)
+    (1, 2)
+    """
+
+    @functools.wraps(method)
+    def on_view(self: Any, *args: Any, **kwargs: Any) -> Made:
+        view = object.__new__(type(self))
+        view.__dict__ = self.__dict__
+        with _ADDING:
+            _SHELVES[view] = _SHELVES.setdefault(self, _Shelf())
+        return method(view, *args, **kwargs)
+
+    return on_view
+
+
+def _shelf_of(owner: Any) -> _Shelf:
+    shelf = _SHELVES.get(owner)
+    if shelf is None:
+        with _ADDING:
+            shelf = _SHELVES.setdefault(owner, _Shelf())
+    return shelf
 
 
 def _same(one: Any, other: Any) -> bool:

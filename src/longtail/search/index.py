@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import read_only
-from longtail._sparse import as_csr
+from longtail._sparse import as_csr, sound
 from longtail.errors import InputError, ParameterError
 from longtail.labels import TailRanking
 from longtail.runtime.executor import run_here_or_on_threads, thread_count
@@ -90,7 +90,7 @@ class LinearIndex:
             )
         if weights.shape[0] < 1:
             raise InputError("The weights must have a last row for the bias.")
-        self.weights = weights
+        self.weights = sound(weights)
         self.bias = float(bias)
         self._ranked_rests: tuple[tuple[TailRanking, _Rest], ...] = ()
         self._scratches: deque[_Scratch] = deque()
@@ -232,8 +232,7 @@ class LinearIndex:
         n_features = self.weights.shape[0] - 1
         if X.shape[1] != n_features:
             raise InputError(f"X has {X.shape[1]} features, but the weights are for {n_features}.")
-        if X.format != "csr":
-            X = as_csr(X)
+        X = as_csr(X)
         kind = X.data.dtype if X.data.dtype in _FLOATS else np.float64
         return (
             read_only(X.indptr, np.int64),

@@ -12,11 +12,11 @@ from sklearn.exceptions import NotFittedError
 from longtail.base import ExtremeClassifier
 from longtail.errors import InputError, LongtailError, ModelError, ParameterError
 from longtail.store import read
-from longtail.testing.problem import refused, small_problem
+from longtail.testing.problem import refused, require, small_problem
 
 
 def check_a_fit_that_fails(estimator: ExtremeClassifier) -> None:
-    """A `fit` that fails leaves nothing learned, and an unfitted classifier says so."""
+    """A `fit` that fails leaves what was there before, and an unfitted classifier says so."""
     X, Y = small_problem(estimator)
     model = clone(estimator)
     for _ in range(2):
@@ -24,9 +24,16 @@ def check_a_fit_that_fails(estimator: ExtremeClassifier) -> None:
             model.predict(X)
         with refused(NotFittedError, "save before fit"):
             model.save("nowhere")
-        model.fit(X, Y)
         with refused(InputError, "a missing value"):
             model.fit(np.full_like(X, np.nan, dtype=float), Y)
+    model.fit(X, Y)
+    learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    with refused(InputError, "a missing value"):
+        model.fit(np.full_like(X, np.nan, dtype=float), Y)
+    require(
+        all(vars(model)[name] is value for name, value in learned.items()),
+        "a fit that fails changes the model.",
+    )
 
 
 def check_bad_input(estimator: ExtremeClassifier) -> None:

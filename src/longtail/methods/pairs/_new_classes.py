@@ -93,7 +93,7 @@ class OpenClasses(Classifier):
                 "that the features know, so they will not be found; train anew with their texts.",
                 LongtailWarning,
             )
-        self.__dict__.update(
+        self._replace(
             profiles_=profiles.to_arrays(),
             classes_=joined_names(self.classes_, names),
             label_counts_=np.concatenate([self.label_counts_, added]),
@@ -136,7 +136,7 @@ class OpenClasses(Classifier):
         kept = columns_without(names, self.classes_)
         profiles = self._profiles()
         fewer = replace(profiles, members=sp.csr_array(profiles.members[:, kept]))
-        self.__dict__.update(
+        self._replace(
             profiles_=fewer.to_arrays(),
             classes_=self.classes_[kept],
             label_counts_=self.label_counts_[kept],

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._sparse import sound
 from longtail.errors import InputError, ParameterError
 from longtail.parameters import check_count, check_positive
 from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
@@ -208,7 +209,7 @@ def make_task(
     if max_seconds is not None:
         check_positive(max_seconds=max_seconds)
     rows = checked_points(X)
-    wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
+    wanted = sp.csc_array(sound(targets), dtype=np.float64, copy=True)
     wanted.sum_duplicates()
     wanted.eliminate_zeros()
     if wanted.shape[0] != rows.shape[0]:
@@ -219,7 +220,7 @@ def make_task(
         raise InputError("Targets must lie between 0 and 1.")
     start = None
     if warm_start is not None:
-        start = sp.csc_array(warm_start)
+        start = sp.csc_array(sound(warm_start))
         shape = (rows.shape[1] + 1, wanted.shape[1])
         if start.shape != shape:
             raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
@@ -248,7 +249,7 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     if weights is None or isinstance(weights, ClassWeights):
         return weights
     if sp.issparse(weights):
-        weights = sp.csc_array(weights, dtype=np.float64, copy=True)
+        weights = sp.csc_array(sound(weights), dtype=np.float64, copy=True)
         weights.sum_duplicates()
         values = weights.data
     else:

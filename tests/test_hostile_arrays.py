@@ -1,0 +1,217 @@
+"""Arrays that lie about themselves never reach a kernel, whatever they are passed to."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from longtail import DiSMEC, LabelPowerset, PairRanker, ranked
+from longtail._sparse import as_csr
+from longtail.data import Dataset
+from longtail.decisions import held_out_scores
+from longtail.errors import InputError
+from longtail.labels import cooccurrence_graph
+from longtail.metrics import evaluate
+from longtail.search import linear_topk
+from longtail.solvers import fit_linear
+from longtail.testing.problem import small_problem
+from tests.instances import instances
+
+FORMS = ("csr", "csc", "coo", "bsr")
+
+
+def _index_too_large(matrix):
+    matrix.indices[0] = matrix.shape[1 - (matrix.format == "csc")]
+
+
+def _index_far_away(matrix):
+    matrix.indices[-1] = 10**8
+
+
+def _index_negative(matrix):
+    matrix.indices[0] = -1
+
+
+def _offsets_negative(matrix):
+    matrix.indptr[1] = -5
+
+
+def _offsets_fall(matrix):
+    matrix.indptr[1] = matrix.indptr[2] + 1
+
+
+def _offsets_beyond(matrix):
+    matrix.indptr[-1] = len(matrix.indices) + 1000
+
+
+def _offsets_begin_late(matrix):
+    matrix.indptr[0] = 1
+
+
+def _too_few_offsets(matrix):
+    matrix.indptr = matrix.indptr[:-3]
+
+
+def _too_few_values(matrix):
+    matrix.data = matrix.data[:-1]
+
+
+def _no_array(matrix):
+    matrix.indices = matrix.indices.tolist()
+
+
+def _fractions(matrix):
+    matrix.indices = matrix.indices.astype(float)
+
+
+LIES = [
+    _index_too_large, _index_far_away, _index_negative, _offsets_negative, _offsets_fall,
+    _offsets_beyond, _offsets_begin_late, _too_few_offsets, _too_few_values, _no_array, _fractions,
+]  # fmt: skip
+lies = pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__.strip("_"))
+
+
+def lying(matrix, lie):
+    """The matrix with one of its arrays changed behind scipy's back."""
+    changed = sp.csr_array(matrix, dtype=float, copy=True)
+    _ = changed.has_canonical_format  # it remembers this, and must not be believed
+    lie(changed)
+    return changed
+
+
+@lies
+def test_no_matrix_gets_by(lie):
+    with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
+        as_csr(lying(np.eye(9) + 1, lie))
+
+
+@pytest.mark.parametrize("form", ["csc", "bsr"])
+@lies
+def test_other_forms_are_looked_at_before_they_are_converted(lie, form):
+    matrix = sp.csr_array(np.eye(8) + 1).asformat(form)
+    lie(matrix)
+    with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
+        as_csr(matrix)
+
+
+@pytest.mark.parametrize(("axis", "place"), [(0, 9), (1, 9), (0, -1), (1, 10**8)])
+def test_so_are_lists_of_places(axis, place):
+    matrix = sp.coo_array(np.eye(8))
+    matrix.coords[axis][3] = place
+    with pytest.raises(InputError, match="not in its 8"):
+        as_csr(matrix)
+
+
+def test_what_lies_behind_the_last_entry_is_no_entry():
+    matrix = sp.csr_array(np.eye(3))
+    matrix.indices = np.append(matrix.indices, np.int32(99))
+    matrix.data = np.append(matrix.data, np.nan)
+    assert as_csr(matrix).toarray().tolist() == np.eye(3).tolist()
+    assert len(as_csr(matrix).data) == 3
+
+
+def test_rows_that_were_shuffled_since_are_sorted_and_the_original_stays():
+    matrix = sp.csr_array(np.array([[1.0, 2.0, 3.0]]))
+    assert matrix.has_canonical_format
+    matrix.indices[:] = [2, 0, 0]
+    assert as_csr(matrix).toarray().tolist() == [[5.0, 0.0, 1.0]]
+    assert matrix.indices.tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", [np.int32, np.int64, ">i4"])
+def test_honest_ones_are_as_they_were(form, kind):
+    dense = np.arange(48.0).reshape(6, 8) % 5
+    matrix = sp.csr_array(dense).asformat(form)
+    if form != "coo":
+        matrix.indices = matrix.indices.astype(kind)
+    assert as_csr(matrix).toarray().tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("classifier", instances(), ids=lambda c: c.method)
+def test_no_method_is_given_one(classifier):
+    X, Y = small_problem(classifier)
+    one_class = isinstance(classifier, PairRanker)
+    model = clone(classifier).fit(X, Y.argmax(axis=1) if one_class else Y)
+    for lie in (_index_too_large, _index_far_away, _index_negative, _offsets_negative):
+        bad = lying(X, lie)
+        for ask in (model.predict, model.predict_topk, model.predict_matrix, model.top_labels):
+            with pytest.raises(InputError):
+                ask(bad)
+        row = lying(X[:1], lie) if lie is not _offsets_negative else lying(X[:2], lie)
+        with pytest.raises(InputError):
+            model.explain(row)
+        with pytest.raises(InputError):
+            clone(classifier).fit(bad, Y)
+        with pytest.raises(InputError):
+            clone(classifier).fit(X, lying(Y, lie))
+        if hasattr(model, "add_labels"):
+            with pytest.raises(InputError):
+                model.add_labels(bad, Y, label_names=list("abcdef"))
+
+
+@lies
+def test_nor_is_any_other_function(lie):
+    X, Y = small_problem(DiSMEC())
+    model = DiSMEC().fit(X, Y)
+    bad_X, bad_Y = lying(X, lie), lying(Y, lie)
+    for attempt in (
+        lambda: Dataset(bad_X, Y),
+        lambda: Dataset(X, bad_Y),
+        lambda: evaluate(Y, Y_score=lying(model.predict_topk(X, 3), lie)),
+        lambda: evaluate(bad_Y, Y_score=model.predict_topk(X, 3)),
+        lambda: ranked(bad_X, 3),
+        lambda: cooccurrence_graph(bad_Y),
+        lambda: fit_linear(bad_X, Y),
+        lambda: fit_linear(X, bad_Y),
+        lambda: linear_topk(bad_X, model.weights_, 3),
+        lambda: linear_topk(sp.csr_array(X), lying(model.weights_, lie), 3),
+        lambda: held_out_scores(DiSMEC(), bad_X, Y),
+    ):
+        with pytest.raises(InputError):
+            attempt()
+
+
+def test_a_data_set_that_is_altered_later_is_looked_at_again():
+    X, Y = small_problem(DiSMEC())
+    data = Dataset(X, Y)
+    data.X.indices[3] = 99
+    with pytest.raises(InputError, match="not among its 10 columns"):
+        DiSMEC().fit(data)
+
+
+def test_a_numpy_matrix_is_a_matrix():
+    X, Y = small_problem(DiSMEC())
+    model = DiSMEC().fit(np.asmatrix(X), Y)
+    assert (model.predict(np.asmatrix(X)) == DiSMEC().fit(X, Y).predict(X)).all()
+
+
+@pytest.mark.parametrize("classifier", [DiSMEC(), LabelPowerset()], ids=lambda c: c.method)
+def test_who_predicts_while_others_train_has_the_old_model_or_the_new_one(classifier):
+    X, Y = small_problem(classifier)
+    few = Y[:, :2]
+    fitted = [clone(classifier).fit(X, part) for part in (Y, few)]
+    answers = [model.predict_topk(X, 2).toarray().tolist() for model in fitted]
+    model, going, wrong = clone(classifier).fit(X, Y), threading.Event(), []
+
+    def predict():
+        while not going.is_set():
+            try:
+                if model.predict_topk(X, 2).toarray().tolist() not in answers:
+                    wrong.append("a mixture")
+            except Exception as error:
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=predict) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(30):
+        model.fit(X, few if turn % 2 == 0 else Y)
+    going.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
