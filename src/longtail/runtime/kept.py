@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
+
+from longtail.runtime.turns import in_every_child, turns
 
 Made = TypeVar("Made")
 
@@ -27,7 +29,12 @@ class _Shelf:
 
 
 _SHELVES: WeakKeyDictionary[Any, _Shelf] = WeakKeyDictionary()
-_ADDING = Lock()
+
+
+@in_every_child
+def _unlock() -> None:
+    for shelf in _SHELVES.values():
+        shelf.lock = RLock()
 
 
 def kept_for(owner: Any, name: str, sources: tuple[Any, ...], make: Callable[[], Made]) -> Made:
@@ -91,7 +98,7 @@ def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
     def on_view(self: Any, *args: Any, **kwargs: Any) -> Made:
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
-        with _ADDING:
+        with turns("kept"):
             _SHELVES[view] = _SHELVES.setdefault(self, _Shelf())
         return method(view, *args, **kwargs)
 
@@ -101,7 +108,7 @@ def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
 def _shelf_of(owner: Any) -> _Shelf:
     shelf = _SHELVES.get(owner)
     if shelf is None:
-        with _ADDING:
+        with turns("kept"):
             shelf = _SHELVES.setdefault(owner, _Shelf())
     return shelf
 

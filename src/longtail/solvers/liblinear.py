@@ -2,7 +2,8 @@
 
 It lets go of the GIL but draws the order of its coordinates from one random generator for the whole
 process: in threads, each problem disturbs the others, and no two runs agree. So problems are solved
-in processes, each with a seed of its own; the results do not depend on their number.
+in processes, each with a seed of its own; the results do not depend on their number. Where several
+threads of the caller come here in one process, they take turns.
 
 There are four kinds of blocks: labels by their rows with an l2 penalty, or with an l1 penalty and a
 report of how well each was solved; pairs of classes; and all classes at once.
@@ -25,6 +26,7 @@ from sklearn.svm import LinearSVC
 from longtail.runtime.blocks import Blocks
 from longtail.runtime.checkpoint import fingerprint
 from longtail.runtime.run import Run
+from longtail.runtime.turns import turns
 from longtail.solvers.columns import Arrays, holds_columns, pack_columns
 from longtail.solvers.linear.class_weights import ClassWeights
 
@@ -283,7 +285,8 @@ def _fitted(
         config_context(assume_finite=True, skip_parameter_validation=True),
     ):
         warnings.simplefilter("ignore")
-        return LinearSVC(**settings).fit(X, y, weights)
+        with turns("liblinear"):
+            return LinearSVC(**settings).fit(X, y, weights)
 
 
 def _problem(
