@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, BinaryIO, Literal, get_args
 
-from longtail.data._label_cells import TableOptions, TableRows, at_line
+from longtail.data._label_cells import TableOptions, TableRows
 from longtail.data._records import Lines, StreamLines, TextFormat, table_rows
 from longtail.data._source import LineBlocks, PathLike
 from longtail.errors import DataError, ParameterError
@@ -108,7 +108,7 @@ def _texts(
 ) -> Iterator[str | DataError]:
     if lines.is_empty:
         raise DataError("the file is empty; expected texts", path=lines.path)
-    rows = TableRows(lines.path, options, at_line)
+    rows = TableRows(lines.path, options)
     for row in table_rows(lines, format, options):
         if isinstance(row, DataError):
             yield row

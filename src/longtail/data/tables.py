@@ -19,8 +19,6 @@ from longtail.data._label_cells import (
     OnError,
     TableOptions,
     TableRows,
-    at_line,
-    at_row,
     labels_as_text,
     missing_column,
 )
@@ -128,7 +126,7 @@ def _read_lines(
     with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
         if blocks.is_empty:
             raise blocks.error(f"the file is empty; expected {wanted}")
-        rows = TableRows(blocks.path, options, at_line)
+        rows = TableRows(blocks.path, options)
         for row in table_rows(
             blocks, format, options, delimiter=delimiter, max_field_bytes=max_line_bytes
         ):
@@ -191,7 +189,7 @@ def read_parquet(
         raise DataError(
             f"this is not a Parquet file, or a damaged one ({shown(str(error), 120)})", path=path
         ) from None
-    rows = TableRows(path, options, at_row)
+    rows = TableRows(path, options, by_line=False)
     for number, (*texts, cell) in enumerate(zip(*columns_of_text, cells, strict=True), 1):
         rows.add(number, texts, cell)
     return rows.dataset(set_name(path))

@@ -250,9 +250,7 @@ def _read_matrix(path: Path, thing: str, options: LineOptions, max_line_bytes: i
             remedy="files of the new XMC layout have no other columns",
         )
         _, rows = read_sparse_lines(blocks, options)
-        surplus = rows.n_rows - n_rows
-        if 0 < surplus <= rows.n_empty_last_rows():
-            rows.drop_last_rows(surplus)
+        rows.drop_empty_rows_from(n_rows)
         check_row_count(blocks, n_rows, rows.n_rows)
         width = agreed(blocks, f"{thing}s", width, rows.width)
         matrix = rows.matrix(width, merge=options.duplicates == "merge")
