@@ -13,8 +13,7 @@ from typing import Any
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.data._sink import as_utf8, written_whole
-from longtail.data._source import LineBlocks, decoded, shown, sibling
+from longtail.data._source import LineBlocks, as_utf8, decoded, shown, sibling, written_whole
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, DataWarning, InputError, warn
 from longtail.labels import name_array

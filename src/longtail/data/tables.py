@@ -24,8 +24,15 @@ from longtail.data._label_cells import (
 )
 from longtail.data._names import LABEL_NAMES, set_name, write_names_beside
 from longtail.data._records import TextFormat, check_delimiter, table_rows, usual_delimiter
-from longtail.data._sink import as_utf8, written_whole
-from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, checked_file, shown
+from longtail.data._source import (
+    MAX_LINE_BYTES,
+    LineBlocks,
+    PathLike,
+    as_utf8,
+    checked_file,
+    shown,
+    written_whole,
+)
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError, InputError
 

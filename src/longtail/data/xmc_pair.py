@@ -15,8 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, dataset_with_names
-from longtail.data._sink import written_whole
-from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, shown, sibling
+from longtail.data._source import (
+    MAX_LINE_BYTES,
+    LineBlocks,
+    PathLike,
+    shown,
+    sibling,
+    written_whole,
+)
 from longtail.data._sparse_lines import (
     Duplicates,
     LineOptions,
