@@ -84,7 +84,7 @@ def halves() -> None:
 
 def softening() -> None:
     """The power of the first shares where K exceeds the label sets, on Scene's training part."""
-    from longtail.data.folds import fold_of_rows
+    from longtail.data.split import fold_of_rows
     from longtail.methods.mixtures import starts
 
     train, _ = opened("scene")

@@ -16,9 +16,8 @@ import numpy as np
 
 from longtail.data._names import LABEL_NAMES, check_distinct, read_names
 from longtail.data._source import shown, sibling
-from longtail.data._sparse_lines import warn_of_data
 from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, ParameterError, SkippedRows
+from longtail.errors import DataError, DataWarning, ParameterError, SkippedRows, warn
 from longtail.labels import names_to_matrix
 
 OnError = Literal["raise", "skip"]
@@ -57,11 +56,11 @@ class TableOptions:
 
 @dataclass
 class TableRows:
-    """Texts and label cells as they come from a file, each with the place it stands in."""
+    """Texts and label cells of a file, with their lines, or rows if not `by_line`."""
 
     path: Path
     options: TableOptions
-    place: Callable[[Path, int, str], DataError]
+    by_line: bool = True
     texts: list[str] = field(default_factory=list)
     cells: list[Any] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
@@ -79,6 +78,12 @@ class TableRows:
         self.cells.append(cell)
         self.places.append(place)
 
+    def error(self, place: int, message: str) -> DataError:
+        """An error in a line, or in a row of a file that has no lines."""
+        if self.by_line:
+            return DataError(message, path=self.path, line=place)
+        return DataError(f"row {place}: {message}", path=self.path)
+
     def refuse(self, error: DataError) -> None:
         """A bad row: raised, or remembered where bad rows are skipped."""
         if self.options.on_error == "raise":
@@ -90,12 +95,10 @@ class TableRows:
         parts = list(texts)
         for name, part in zip(self.options.text_columns, parts, strict=True):
             if not isinstance(part, str):
-                raise self.place(
-                    self.path, place, f"{name!r} is {_kind(part)}, but texts are strings"
-                )
+                raise self.error(place, f"{name!r} is {_kind(part)}, but texts are strings")
             if not _is_clean(part):
-                raise self.place(
-                    self.path, place, f"{name!r} holds half of a surrogate pair; correct the text"
+                raise self.error(
+                    place, f"{name!r} holds half of a surrogate pair; correct the text"
                 )
         return parts[0] if len(parts) == 1 else "\n".join(parts)
 
@@ -142,8 +145,9 @@ class TableRows:
             self.places = [self.places[number] for number in kept]
         if repeated:
             more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
-            warn_of_data(
-                f"{self.place(self.path, repeated[0], 'a label occurs twice')}{more}; counted once"
+            warn(
+                f"{self.error(repeated[0], 'a label occurs twice')}{more}; counted once",
+                DataWarning,
             )
         return rows
 
@@ -156,8 +160,7 @@ class TableRows:
             return cell
         if isinstance(cell, int) and not isinstance(cell, bool):
             return [cell]
-        raise self.place(
-            self.path,
+        raise self.error(
             place,
             f"{self.options.labels_column!r} is {_kind(cell)}; expected a list of labels, or a "
             "string of labels with a separator",
@@ -166,20 +169,15 @@ class TableRows:
     def _check_label(self, place: int, label: Any, kind: type | None) -> None:
         if type(label) is str:
             if not _is_clean(label):
-                raise self.place(
-                    self.path, place, "a label holds half of a surrogate pair; correct it"
-                )
+                raise self.error(place, "a label holds half of a surrogate pair; correct it")
         elif type(label) is not int:
-            raise self.place(
-                self.path, place, f"a label is {_kind(label)}; labels are strings or whole numbers"
+            raise self.error(
+                place, f"a label is {_kind(label)}; labels are strings or whole numbers"
             )
         elif not _INT64.min <= label <= _INT64.max:
-            raise self.place(
-                self.path, place, "a label is a number beyond 64 bits; write it as a string"
-            )
+            raise self.error(place, "a label is a number beyond 64 bits; write it as a string")
         if kind is not None and type(label) is not kind:
-            raise self.place(
-                self.path,
+            raise self.error(
                 place,
                 f"the label {shown(str(label))} is {_kind(label)}, but the first label is "
                 f"{_kind(kind())}; write all as strings",
@@ -193,7 +191,13 @@ class TableRows:
         strings = [cell for cell in self.cells if isinstance(cell, str) and cell.strip()]
         if strings and all(cell.strip()[0] == "[" and cell.strip()[-1] == "]" for cell in strings):
             return self._json_list
-        self._refuse_some_lists()
+        for place, cell in zip(self.places, self.cells, strict=True):
+            if isinstance(cell, str) and isinstance(_json_value(cell), list):
+                raise self.error(
+                    place,
+                    f"{self.options.labels_column!r} is a list in JSON, but not so in every row; "
+                    "write all rows alike, or say with label_separator what stands between labels",
+                )
         found = [mark for mark in _SEPARATORS if any(mark in cell for cell in strings)]
         if len(found) > 1:
             marks = " and ".join(repr(mark) for mark in found)
@@ -202,8 +206,7 @@ class TableRows:
                 for place, cell in zip(self.places, self.cells, strict=True)
                 if isinstance(cell, str) and found[-1] in cell
             )
-            raise self.place(
-                self.path,
+            raise self.error(
                 at,
                 f"{self.options.labels_column!r} holds {marks} in this file; say with "
                 "label_separator which of them stands between labels",
@@ -211,27 +214,12 @@ class TableRows:
         only = found[0] if found else ""
         return lambda place, cell: _separated(cell, only)
 
-    def _refuse_some_lists(self) -> None:
-        """Refuse lists in JSON in some cells and plain names in others."""
-        for place, cell in zip(self.places, self.cells, strict=True):
-            if isinstance(cell, str) and _is_json_list(cell):
-                raise self.place(
-                    self.path,
-                    place,
-                    f"{self.options.labels_column!r} is a list in JSON, but not so in every row; "
-                    "write all rows alike, or say with label_separator what stands between labels",
-                )
-
     def _json_list(self, place: int, cell: str) -> list[Any]:
         if not cell.strip():
             return []
-        try:
-            value = json.loads(cell)
-        except (ValueError, RecursionError):
-            value = None
+        value = _json_value(cell)
         if not isinstance(value, list):
-            raise self.place(
-                self.path,
+            raise self.error(
                 place,
                 f"{self.options.labels_column!r} is not a list in JSON: {shown(cell)}",
             )
@@ -256,8 +244,7 @@ class TableRows:
         for place, row in zip(self.places, rows, strict=True):
             for label in row:
                 if label not in known:
-                    raise self.place(
-                        self.path,
+                    raise self.error(
                         place,
                         f"the label {shown(str(label))} is not in {file.name}; add it there, or "
                         "move that file away",
@@ -288,16 +275,6 @@ def labels_as_text(rows: Iterable[Sequence[Any]]) -> list[str]:
     return [json.dumps(row, ensure_ascii=False) for row in rows]
 
 
-def at_line(path: Path, line: int, message: str) -> DataError:
-    """An error in a file of lines."""
-    return DataError(message, path=path, line=line)
-
-
-def at_row(path: Path, row: int, message: str) -> DataError:
-    """An error in a file that has rows but no lines."""
-    return DataError(f"row {row}: {message}", path=path)
-
-
 def missing_column(path: Path, name: str, columns: Sequence[str], line: int | None) -> DataError:
     """The error for a missing column; it lists the existing ones."""
     listed = ", ".join(shown(column, 20) for column in columns[:8]) or "none"
@@ -315,13 +292,14 @@ def missing_column(path: Path, name: str, columns: Sequence[str], line: int | No
     )
 
 
-def _is_json_list(cell: str) -> bool:
+def _json_value(cell: str) -> Any:
+    """What a cell that starts like a list says in JSON; None if it is not JSON."""
     if not cell.lstrip().startswith("["):
-        return False
+        return None
     try:
-        return isinstance(json.loads(cell), list)
+        return json.loads(cell)
     except (ValueError, RecursionError):
-        return False
+        return None
 
 
 def _separated(cell: str, separator: str) -> list[Any]:

@@ -13,11 +13,9 @@ from typing import Any
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail.data._sink import as_utf8, written_whole
-from longtail.data._source import LineBlocks, decoded, shown, sibling
-from longtail.data._sparse_lines import warn_of_data
+from longtail.data._source import LineBlocks, as_utf8, decoded, shown, sibling, written_whole
 from longtail.data.dataset import Dataset, dataset_from_file
-from longtail.errors import DataError, InputError
+from longtail.errors import DataError, DataWarning, InputError, warn
 from longtail.labels import name_array
 
 FEATURE_NAMES = "feature_names.txt"
@@ -72,9 +70,10 @@ def _names_beside(
             path=found,
         )
     if len(names) > width and told:
-        warn_of_data(
+        warn(
             f"{path}: there should be {width} {what}s, but {found.name} names {len(names)}; "
-            f"taking {len(names)}"
+            f"taking {len(names)}",
+            DataWarning,
         )
     if what == "label":
         check_distinct(names, found)

@@ -59,10 +59,10 @@ def main(path: str, memory: str, seconds: str, *columns: str) -> None:
     os.environ.setdefault("POLARS_MAX_THREADS", "2")
     limit(int(memory), int(seconds))
     for line in decode(path, columns):
-        sys.stdout.write(json.dumps(line, default=_shown) + "\n")
+        print(json.dumps(line, default=_kind), flush=True)
 
 
-def _shown(value: Any) -> dict[str, str]:
+def _kind(value: Any) -> dict[str, str]:
     """A value that JSON does not have, by its kind, which is all that is said of it."""
     return {KIND: type(value).__name__}
 

@@ -1,4 +1,4 @@
-"""Files as bytes: opened with care, unpacked as they are read, handed out in whole lines.
+"""Files as bytes: opened with care, unpacked as they are read, written whole or not at all.
 
 Every reader takes its bytes from here, so all of them answer alike to a missing file, a folder, a
 cut-off gzip file, a line without end and a small file that unpacks to a huge one. Working memory is
@@ -13,14 +13,15 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.errors import DataError, ParameterError
+from longtail.errors import DataError, InputError, ModelError, ParameterError
+from longtail.store import output_file
 
 PathLike = str | os.PathLike[str]
 
@@ -279,6 +280,33 @@ def shown(text: str | bytes, limit: int = 40) -> str:
     if isinstance(text, bytes):
         text = text[: limit + 1].decode("ascii", errors="backslashreplace")
     return ascii(text if len(text) <= limit else text[:limit] + "...").replace("\\\\x", "\\x")
+
+
+@contextmanager
+def written_whole(path: PathLike) -> Iterator[IO[bytes]]:
+    """A binary file as `store.output_file` opens it, whose faults are those of a data file."""
+    path = Path(path)
+    if path.is_dir():
+        raise DataError("this is a folder; give the name of a file in it", path=path)
+    if not path.parent.is_dir():
+        raise DataError(f"the file cannot be written: there is no folder {path.parent}", path=path)
+    try:
+        with output_file(path) as file:
+            yield file
+    except OSError as error:
+        raise DataError(f"the file cannot be written: {error.strerror}", path=path) from None
+    except ModelError as error:
+        raise DataError(f"the file cannot be written: {error}", path=path) from None
+
+
+def as_utf8(text: str) -> bytes:
+    """Text as UTF-8; half of a surrogate pair, which UTF-8 cannot hold, raises an error."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The character {error.object[error.start]!a} cannot be written as UTF-8; remove it."
+        ) from None
 
 
 def _find_newline(window: NDArray[np.uint8]) -> int:

@@ -93,25 +93,11 @@ class SparseRows:
         if not self.only_ones:
             self.values.append(values.astype(self.dtype))
 
-    def drop_last_rows(self, n: int) -> None:
-        """Forget the last rows, which must be empty."""
-        while n:
-            cut = min(n, len(self.counts[-1]))
-            self.counts[-1] = self.counts[-1][: len(self.counts[-1]) - cut]
-            self.n_rows -= cut
-            n -= cut
-            if not len(self.counts[-1]):
-                self.counts.pop()
-
-    def n_empty_last_rows(self) -> int:
-        """How many rows at the end hold nothing."""
-        empty = 0
-        for counts in reversed(self.counts):
-            filled = np.flatnonzero(counts)
-            if len(filled):
-                return empty + len(counts) - 1 - int(filled[-1])
-            empty += len(counts)
-        return empty
+    def drop_empty_rows_from(self, n: int) -> None:
+        """Forget the rows from number `n` on, if there are any and all of them are empty."""
+        counts = np.concatenate([*self.counts, np.empty(0, dtype=np.int64)])
+        if not counts[n:].any():
+            self.counts, self.n_rows = [counts[:n]], min(n, len(counts))
 
     def matrix(self, width: int, *, merge: bool = False) -> sp.csr_array:
         """The rows as a CSR matrix without stored zeros; ones if no values were given."""
@@ -250,9 +236,10 @@ def read_header(
 def agreed(blocks: LineBlocks, what: str, claimed: int, found: int) -> int:
     """The larger of what the header claims and the lines hold; warns if the lines hold more."""
     if found > claimed:
-        warn_of_data(
+        warn(
             f"{blocks.path}: the header says {claimed} {what}, but ids go up to {found - 1}; "
-            f"taking {found}"
+            f"taking {found}",
+            DataWarning,
         )
     return max(claimed, found)
 
@@ -261,14 +248,10 @@ def check_row_count(blocks: LineBlocks, claimed: int, found: int) -> None:
     """Warn where the header and the lines disagree on the number of points; the lines are right."""
     if claimed != found:
         hint = "; is the file cut off?" if found < claimed else ""
-        warn_of_data(
-            f"{blocks.path}: the header says {claimed} points, but the file holds {found}{hint}"
+        warn(
+            f"{blocks.path}: the header says {claimed} points, but the file holds {found}{hint}",
+            DataWarning,
         )
-
-
-def warn_of_data(message: str) -> None:
-    """Warn that a file was read but looks wrong."""
-    warn(message, DataWarning)
 
 
 def _joined(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, write_names_beside
-from longtail.data._sink import written_whole
+from longtail.data._source import written_whole
 from longtail.data.dataset import Dataset
 from longtail.errors import InputError
 
@@ -57,14 +57,16 @@ def label_tokens(Y: sp.csr_array, begin: int, end: int) -> list[str]:
     return [",".join(ids[a - first : b - first]) for a, b in pairwise(ends)]
 
 
-def feature_tokens(X: sp.csr_array, begin: int, end: int) -> list[str]:
-    """Rows of features as `f:v f:v`, in the shortest digits that read back as the same value."""
+def feature_tokens(
+    X: sp.csr_array, begin: int, end: int, *, form: str = "{}:{}", joint: str = " "
+) -> list[str]:
+    """Rows as `f:v f:v`, or in that form, in the shortest digits that read back the same."""
     ends = X.indptr[begin : end + 1].tolist()
     ids = X.indices[ends[0] : ends[-1]].tolist()
     values = number_texts(X.data[ends[0] : ends[-1]])
-    tokens = [f"{i}:{v}" for i, v in zip(ids, values, strict=True)]
+    tokens = list(map(form.format, ids, values))
     first = ends[0]
-    return [" ".join(tokens[a - first : b - first]) for a, b in pairwise(ends)]
+    return [joint.join(tokens[a - first : b - first]) for a, b in pairwise(ends)]
 
 
 def number_texts(values: NDArray[Any]) -> list[str]:

@@ -69,7 +69,7 @@ class Dataset:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        Y, label_names = _checked_labels(self.Y, self.label_names)
+        Y, label_names = checked_labels(self.Y, self.label_names)
         self._set("Y", Y)
         self._set("label_names", label_names)
         n = len(self)
@@ -333,7 +333,7 @@ def concatenate(first: Dataset, second: Dataset) -> Dataset:
     if first.label_names is not None:
         both = {**dict.fromkeys(first.classes.tolist()), **dict.fromkeys(second.classes.tolist())}
         names = list(both)
-        first_Y, second_Y = (_placed(data, names) for data in (first, second))
+        first_Y, second_Y = (data._aligned_labels(names)[0] for data in (first, second))
     else:
         names = None
         width = max(first.n_labels, second.n_labels)
@@ -357,13 +357,6 @@ def concatenate(first: Dataset, second: Dataset) -> Dataset:
         texts=texts,
         name=first.name if first.name == second.name else None,
     )
-
-
-def _placed(data: Dataset, names: list[Any]) -> sp.csr_array:
-    """Y with the columns `names`, all of the data set's labels being among them."""
-    column = {name: number for number, name in enumerate(names)}
-    targets = np.array([column[name] for name in data.classes.tolist()], dtype=np.int64)
-    return _with_columns(data.Y, len(names), targets)
 
 
 def _with_columns(
@@ -407,7 +400,7 @@ def _checked_features(X: Any) -> sp.csr_array:
     return _compact(matrix)
 
 
-def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | None]:
+def checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | None]:
     """Y as a matrix of ones, and the label names if there are any.
 
     Nothing here grows with L unless there are names: a file may claim labels without end.
@@ -420,7 +413,7 @@ def _checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | No
     data = matrix.data
     if matrix.dtype != np.float32 or not (data == 1).all():
         if matrix.dtype.kind not in "buif" or not ((data == 0) | (data == 1)).all():
-            raise InputError("Y as a matrix may hold only 0 and 1.")
+            raise InputError("Y as a matrix may hold only 0 and 1; for classes give a 1-d array.")
         matrix = sp.csr_array(matrix, dtype=np.float32, copy=True)
         matrix.eliminate_zeros()
     if names is not None and len(names) != matrix.shape[1]:

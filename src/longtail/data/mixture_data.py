@@ -183,19 +183,8 @@ def make_mixture(
     return MixtureData(train, test, upper_bound, best, gate, experts)
 
 
-def every_set(n_labels: int) -> NDArray[np.bool_]:
-    """All 2^L label sets, one per row; label l of set s is the l-th bit of s.
-
-    Examples
-    --------
-    >>> every_set(2).astype(int).tolist()
-    [[0, 0], [1, 0], [0, 1], [1, 1]]
-    """
-    return ((np.arange(1 << n_labels)[:, None] >> np.arange(n_labels)) & 1).astype(np.bool_)
-
-
 def set_probabilities(log_weights: Any, log_odds: Any) -> NDArray[np.float64]:
-    """Probability of every set under mixtures of independent labels, in the order of `every_set`.
+    """Probability of every set under mixtures of independent labels.
 
     Parameters
     ----------
@@ -207,7 +196,7 @@ def set_probabilities(log_weights: Any, log_odds: Any) -> NDArray[np.float64]:
     Returns
     -------
     array of shape (n, 2^L)
-        O(n·K·2^L) time and memory.
+        Label l is in set s if the l-th bit of s is one. O(n·K·2^L) time and memory.
 
     Examples
     --------

@@ -26,19 +26,20 @@ from longtail.data._arff import (
 )
 from longtail.data._label_xml import label_xml, read_label_xml
 from longtail.data._names import set_name
-from longtail.data._sink import as_utf8, written_whole
 from longtail.data._source import (
     MAX_LINE_BYTES,
     LineBlocks,
     PathLike,
+    as_utf8,
     checked_file,
     decoded,
     shown,
     sibling,
     without_gz,
+    written_whole,
 )
 from longtail.data._sparse_lines import LineOptions, MissingValue
-from longtail.data._sparse_writing import features_of, number_texts, row_ranges
+from longtail.data._sparse_writing import feature_tokens, features_of, row_ranges
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, InputError
 from longtail.labels import name_array
@@ -154,7 +155,9 @@ def write_mulan(dataset: Dataset, path: PathLike) -> None:
     with written_whole(path) as file:
         file.write(as_utf8("\n".join(header)))
         for begin, end in row_ranges(X):
-            file.write(_sparse_rows(X, Y, begin, end))
+            rows = sp.hstack([X[begin:end], Y[begin:end]], format="csr")
+            lines = feature_tokens(rows, 0, end - begin, form="{} {}", joint=",")
+            file.write("".join(f"{{{line}}}\n" for line in lines).encode("ascii"))
 
 
 @dataclass
@@ -344,16 +347,3 @@ def _names(names: NDArray[Any] | None, letter: str, width: int) -> list[str]:
     if names is None:
         return [f"{letter}{number}" for number in range(width)]
     return [str(name) for name in names.tolist()]
-
-
-def _sparse_rows(X: sp.csr_array, Y: sp.csr_array, begin: int, end: int) -> bytes:
-    first, last = X.indptr[begin], X.indptr[end]
-    ids, values = X.indices[first:last].tolist(), number_texts(X.data[first:last])
-    tokens = [f"{column} {value}" for column, value in zip(ids, values, strict=True)]
-    lines = []
-    for row in range(begin, end):
-        pieces = tokens[X.indptr[row] - first : X.indptr[row + 1] - first]
-        labels = Y.indices[Y.indptr[row] : Y.indptr[row + 1]].tolist()
-        pieces += [f"{X.shape[1] + label} 1" for label in labels]
-        lines.append("{" + ",".join(pieces) + "}\n")
-    return "".join(lines).encode("ascii")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -30,24 +31,16 @@ from longtail.data.xmc import read_split, read_xmc, write_xmc
 from longtail.data.xmc_pair import read_xmc_pair, write_xmc_pair
 from longtail.errors import DataError, InputError, ParameterError
 
-_READERS: dict[str, Callable[..., Dataset]] = {
-    "xmc": read_xmc,
-    "xmc-pair": read_xmc_pair,
-    "svmlight": read_svmlight,
-    "mulan": read_mulan,
-    "jsonl": read_jsonl,
-    "csv": read_csv,
-    "parquet": read_parquet,
+_FORMATS: dict[str, tuple[Callable[..., Dataset], Callable[[Dataset, PathLike], None]]] = {
+    "xmc": (read_xmc, write_xmc),
+    "xmc-pair": (read_xmc_pair, write_xmc_pair),
+    "svmlight": (read_svmlight, write_svmlight),
+    "mulan": (read_mulan, write_mulan),
+    "jsonl": (read_jsonl, write_jsonl),
+    "csv": (read_csv, write_csv),
+    "parquet": (read_parquet, write_parquet),
 }
-_WRITERS: dict[str, Callable[[Dataset, PathLike], None]] = {
-    "xmc": write_xmc,
-    "xmc-pair": write_xmc_pair,
-    "svmlight": write_svmlight,
-    "mulan": write_mulan,
-    "jsonl": write_jsonl,
-    "csv": write_csv,
-    "parquet": write_parquet,
-}
+"""How each format is read and written."""
 
 
 def read_dataset(
@@ -98,7 +91,7 @@ def read_dataset(
         raise ParameterError(f"part must be 'train', 'test' or 'all', not {part!r}.")
     check_format(format)
     path = Path(path)
-    if _is_folder(path):
+    if os.path.isdir(path):  # False, not an error, for a name that cannot be
         parts = parts_of_folder(path)
     else:
         parts = split_parts_of_file(path) if part is not None else {}
@@ -117,8 +110,8 @@ def read_dataset(
 
 def check_format(format: str | None) -> None:
     """Refuse a format that there is no reader for; None means any format."""
-    if format is not None and format not in _READERS:
-        raise ParameterError(f"format must be one of {', '.join(_READERS)}, not {format!r}.")
+    if format is not None and format not in _FORMATS:
+        raise ParameterError(f"format must be one of {', '.join(_FORMATS)}, not {format!r}.")
 
 
 def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None:
@@ -149,18 +142,19 @@ def save(dataset: Dataset, path: PathLike, *, format: str | None = None) -> None
     path = Path(path)
     if format is None:
         format = format_by_name(path) or ("xmc" if ".txt" in path.suffixes[-2:] else None)
-    if format not in _WRITERS:
+    if format not in _FORMATS:
         raise ParameterError(
-            f"The format of {path.name} cannot be told; give one of {', '.join(_WRITERS)}."
+            f"The format of {path.name} cannot be told; give one of {', '.join(_FORMATS)}."
         )
     if format == "parquet" and path.suffix == ".gz":
         raise ParameterError("Parquet is packed already; give a name without .gz.")
-    _WRITERS[format](dataset, path)
+    _, write = _FORMATS[format]
+    write(dataset, path)
 
 
 def _read(part: Part, format: str | None, split: int, options: dict[str, Any]) -> Dataset:
     format = format or recognise(part.file)
-    reader = _READERS[format]
+    reader, _ = _FORMATS[format]
     known = [name for name in inspect.signature(reader).parameters if name != "path"]
     for name in options:
         if name not in known:
@@ -188,10 +182,3 @@ def _all_of(path: Path, datasets: list[Dataset]) -> Dataset:
     except InputError as error:
         raise DataError(f"the parts do not fit together: {error}", path=path) from None
     return whole
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False

@@ -1,4 +1,4 @@
-"""A training and a test part such that, where it can be, every label has a training example."""
+"""Test parts and folds outside of which, where it can be, every label has a training example."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail._numba import kernel
-from longtail._sparse import as_csr
-from longtail.data.dataset import Dataset
+from longtail.data.dataset import Dataset, checked_labels
 from longtail.errors import DataWarning, InputError, ParameterError, warn
-from longtail.labels import encode_labels
 from longtail.parameters import generator_of, is_count
 
 
@@ -88,13 +86,10 @@ def split_rows(
     >>> train.tolist(), test.tolist()
     ([0, 3], [1, 2])
     """
-    matrix = _label_matrix(Y)
-    n = matrix.shape[0]
-    wanted = rows_to_test(test_size, n)
-    order = generator_of(random_state).permutation(n).astype(np.int64)
-    _, labels, counts = np.unique(matrix.indices, return_inverse=True, return_counts=True)
-    in_test = np.zeros(n, dtype=np.bool_)
-    found = _choose_test_rows(matrix.indptr, labels, order, counts, wanted, in_test)
+    matrix, _ = checked_labels(Y, None)
+    wanted = rows_to_test(test_size, matrix.shape[0])
+    in_test = _held_out(matrix, 1, wanted, random_state) == 0
+    found = int(in_test.sum())
     if found == 0:
         raise InputError(
             "Every row has a label that no other row has, so none can be spared for testing; leave "
@@ -109,18 +104,52 @@ def split_rows(
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
 
 
-def _label_matrix(Y: Any) -> sp.csr_array:
-    """Y as CSR without stored zeros; of a sparse Y, nothing grows with the number of columns."""
-    if not sp.issparse(Y):
-        return encode_labels(Y).matrix
-    matrix = as_csr(Y)
-    present = matrix.data == 1
-    if not (present | (matrix.data == 0)).all():
-        raise InputError("Y as a matrix may hold only 0 and 1; for classes give a 1-d array.")
-    if not present.all():
-        matrix = matrix.copy()
-        matrix.eliminate_zeros()
-    return matrix
+def fold_of_rows(Y: sp.csr_array, folds: int, random_state: int = 0) -> NDArray[np.int64]:
+    """The fold in which each row is held out; -1 for rows that always stay in training.
+
+    The rule is that of `split_rows`, for several test parts that do not overlap: the
+    rows are gone through once in random order, and each goes to the smallest fold outside of which
+    every one of its labels has another row. So a label with two rows or more can be learned while
+    any fold is held out, and the only row of a label is never held out.
+
+    Parameters
+    ----------
+    Y : csr_array of shape (n, L)
+        Ones.
+    folds : int
+        At least 2.
+    random_state : int
+        Seed.
+
+    Raises
+    ------
+    InputError
+        If some fold would be empty.
+
+    Notes
+    -----
+    O(nnz log nnz + folds · (n + nnz)), however many labels there are.
+
+    Examples
+    --------
+    >>> Y = sp.csr_array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    >>> fold_of_rows(Y, 2, random_state=0).tolist()
+    [1, 0, 0, 1, -1]
+    """
+    n = Y.shape[0]
+    if n < folds:
+        raise InputError(
+            f"{folds} folds need at least {folds} rows, but there are n_samples={n}; give fewer "
+            "folds, or use the method without cross-validation, with settings of your own."
+        )
+    fold_of = _held_out(Y, folds, n, random_state)
+    if len(np.unique(fold_of[fold_of >= 0])) < folds:
+        raise InputError(
+            f"Only {int((fold_of >= 0).sum())} of {n} rows can be held out, too few for {folds} "
+            "folds: each other row is the last with some label; use the method without "
+            "cross-validation, with settings of your own."
+        )
+    return fold_of
 
 
 def rows_to_test(test_size: Any, n: int) -> int:
@@ -137,28 +166,50 @@ def rows_to_test(test_size: Any, n: int) -> int:
     )
 
 
+def _held_out(
+    Y: sp.csr_array, folds: int, wanted: int, random_state: int | np.random.RandomState
+) -> NDArray[np.int64]:
+    """The fold of each of `wanted` rows, or of as many as there can be; -1 for the others."""
+    n = Y.shape[0]
+    order = generator_of(random_state).permutation(n).astype(np.int64)
+    _, labels, counts = np.unique(Y.indices, return_inverse=True, return_counts=True)
+    fold_of = np.full(n, -1, dtype=np.int64)
+    inside = np.zeros((folds, len(counts)), dtype=np.int64)
+    sizes = np.zeros(folds, dtype=np.int64)
+    _assign(Y.indptr.astype(np.int64), labels, order, counts, wanted, inside, sizes, fold_of)
+    return fold_of
+
+
 @kernel
-def _choose_test_rows(
+def _assign(
     indptr: NDArray[Any],
     labels: NDArray[Any],
     order: NDArray[Any],
     counts: NDArray[Any],
     wanted: int,
-    in_test: NDArray[Any],
-) -> int:
-    """Mark test rows, greedily in the given order; how many. O(n + nnz)."""
+    inside: NDArray[Any],
+    sizes: NDArray[Any],
+    fold_of: NDArray[Any],
+) -> None:
+    """Give rows in turn the smallest fold that may have them, if any may, until `wanted` have."""
     found = 0
     for row in order:
         if found == wanted:
             break
-        spare = True
-        for p in range(indptr[row], indptr[row + 1]):
-            if counts[labels[p]] < 2:
-                spare = False
-                break
-        if spare:
+        best = -1
+        for fold in range(sizes.shape[0]):
+            if best >= 0 and sizes[fold] >= sizes[best]:
+                continue
+            allowed = True
             for p in range(indptr[row], indptr[row + 1]):
-                counts[labels[p]] -= 1
-            in_test[row] = True
+                if counts[labels[p]] - inside[fold, labels[p]] < 2:
+                    allowed = False
+                    break
+            if allowed:
+                best = fold
+        if best >= 0:
+            for p in range(indptr[row], indptr[row + 1]):
+                inside[best, labels[p]] += 1
+            sizes[best] += 1
+            fold_of[row] = best
             found += 1
-    return found

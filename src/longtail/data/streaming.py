@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, BinaryIO, Literal, get_args
 
-from longtail.data._label_cells import TableOptions, TableRows, at_line
-from longtail.data._records import Lines, StreamLines, TextFormat, table_rows
+from longtail.data._label_cells import TableOptions, TableRows
+from longtail.data._records import StreamLines, TextFormat, table_rows
 from longtail.data._source import LineBlocks, PathLike
 from longtail.errors import DataError, ParameterError
 
@@ -88,34 +88,25 @@ def _chunks(
         else LineBlocks(source)  # type: ignore[arg-type]
     )
     with opened as lines:
+        if lines.is_empty:
+            raise DataError("the file is empty; expected texts", path=lines.path)
+        rows = TableRows(lines.path, options)
         chunk: list[str | DataError] = []
         characters = 0
-        for text in _texts(lines, format, options):
-            if isinstance(text, str):
+        for row in table_rows(lines, format, options):
+            try:
+                if isinstance(row, DataError):
+                    raise row
+                text = rows.text_of(row.place, row.texts)
+            except DataError as error:
+                if raises:
+                    raise
+                chunk.append(error)
+            else:
+                chunk.append(text)
                 characters += len(text)
-            elif raises:
-                raise text
-            chunk.append(text)
             if len(chunk) == size or characters > _CHUNK_CHARACTERS:
                 yield chunk
                 chunk, characters = [], 0
         if chunk:
             yield chunk
-
-
-def _texts(
-    lines: Lines, format: TextFormat | None, options: TableOptions
-) -> Iterator[str | DataError]:
-    if lines.is_empty:
-        raise DataError("the file is empty; expected texts", path=lines.path)
-    rows = TableRows(lines.path, options, at_line)
-    for row in table_rows(lines, format, options):
-        if isinstance(row, DataError):
-            yield row
-            continue
-        try:
-            text = rows.text_of(row.place, row.texts)
-        except DataError as error:
-            yield error
-        else:
-            yield text

@@ -19,15 +19,20 @@ from longtail.data._label_cells import (
     OnError,
     TableOptions,
     TableRows,
-    at_line,
     labels_as_text,
     missing_column,
 )
 from longtail.data._names import LABEL_NAMES, set_name, write_names_beside
 from longtail.data._parquet import decoded
 from longtail.data._records import TextFormat, check_delimiter, table_rows, usual_delimiter
-from longtail.data._sink import as_utf8, written_whole
-from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, checked_file
+from longtail.data._source import (
+    MAX_LINE_BYTES,
+    LineBlocks,
+    PathLike,
+    as_utf8,
+    checked_file,
+    written_whole,
+)
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError, InputError
 
@@ -128,7 +133,7 @@ def _read_lines(
     with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
         if blocks.is_empty:
             raise blocks.error(f"the file is empty; expected {wanted}")
-        rows = TableRows(blocks.path, options, at_line)
+        rows = TableRows(blocks.path, options)
         for row in table_rows(
             blocks, format, options, delimiter=delimiter, max_field_bytes=max_line_bytes
         ):
@@ -175,7 +180,7 @@ def read_parquet(
     size = path.stat().st_size
     if not size:
         raise DataError("the file is empty; expected Parquet", path=path)
-    rows = TableRows(path, options, at_row)
+    rows = TableRows(path, options, by_line=False)
     number = 0
     for part in decoded(path, options.columns, trusted=trusted):
         if isinstance(part, dict):

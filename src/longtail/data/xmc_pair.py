@@ -15,8 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, dataset_with_names
-from longtail.data._sink import written_whole
-from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, shown, sibling
+from longtail.data._source import (
+    MAX_LINE_BYTES,
+    LineBlocks,
+    PathLike,
+    shown,
+    sibling,
+    written_whole,
+)
 from longtail.data._sparse_lines import (
     Duplicates,
     LineOptions,
@@ -250,9 +256,7 @@ def _read_matrix(path: Path, thing: str, options: LineOptions, max_line_bytes: i
             remedy="files of the new XMC layout have no other columns",
         )
         _, rows = read_sparse_lines(blocks, options)
-        surplus = rows.n_rows - n_rows
-        if 0 < surplus <= rows.n_empty_last_rows():
-            rows.drop_last_rows(surplus)
+        rows.drop_empty_rows_from(n_rows)
         check_row_count(blocks, n_rows, rows.n_rows)
         width = agreed(blocks, f"{thing}s", width, rows.width)
         matrix = rows.matrix(width, merge=options.duplicates == "merge")

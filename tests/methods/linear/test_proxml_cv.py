@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import longtail
 from longtail.data import make_longtail
-from longtail.data.folds import fold_of_rows
+from longtail.data.split import fold_of_rows
 from longtail.errors import CheckpointError, InputError, ModelError, ParameterError
 from longtail.features import RowScaler
 from longtail.labels import propensities

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.data.folds import fold_of_rows
+from longtail.data.split import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
 from longtail.methods._weights import ClassWeight

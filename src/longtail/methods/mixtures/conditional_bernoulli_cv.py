@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.data.folds import fold_of_rows
+from longtail.data.split import fold_of_rows
 from longtail.errors import ModelError
 from longtail.methods.mixtures._costs import FOR_LESS
 from longtail.methods.mixtures._options import (
