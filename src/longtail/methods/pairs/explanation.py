@@ -42,23 +42,8 @@ def explain_class(
     the first eight similarities; the bias is the rest: the distances to the nearest documents, and
     where the scales of the features begin. The table "words" shows what each word adds to either
     score; "similarities" shows the ten similarities of both, raw and scaled to the range seen in
-    training. The column "difference" adds up to the lead over the runner-up.
-
-    Parameters
-    ----------
-    profiles : ClassProfiles
-    counts : csr_array of shape (1, D)
-        The document.
-    column : int
-        The class.
-    classes, words : arrays of shape (L,) and (D,)
-        Names.
-    n : int
-        How many words to show.
-    weights, lowest, width : arrays of shape (10,)
-        Weights of the normalised similarities, and what normalises them.
-    unit : float
-        The value of a count of one.
+    training. The column "difference" adds up to the lead over the runner-up. `weights` are those of
+    the similarities scaled by `lowest` and `width`; `n` words are shown.
     """
     found = similarities(profiles, counts)
     per_unit = weights / width

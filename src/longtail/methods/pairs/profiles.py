@@ -265,12 +265,6 @@ class ClassProfiles:
 def checked_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     """Counts of words as float64 CSR without stored zeros; an error for other values. O(nnz).
 
-    Parameters
-    ----------
-    X : sparse matrix of shape (n, D)
-    n_words : int, optional
-        What D must be.
-
     Examples
     --------
     >>> checked_counts(sp.csr_array([[0.5, 1.0]]))

@@ -133,7 +133,7 @@ def similarities(
                 f"{profiles.documents.shape[0]} of the profiles."
             )
         left_out = np.ascontiguousarray(tables.place[first : first + n])
-    room = _room(counts, own, tables.classes[0])
+    room = int(most_met(counts, own, tables.classes[0]).sum())
     indptr = np.zeros(n + 1, dtype=np.int64)
     classes = np.empty(room, dtype=np.int64)
     values = np.empty((room, len(SIMILARITY_NAMES)))
@@ -337,8 +337,8 @@ def arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray
     )
 
 
-def _room(counts: sp.csr_array, own: sp.csr_array, indptr: NDArray[np.int64]) -> int:
-    """A bound on how many classes a block of documents meets, document by document."""
+def most_met(counts: sp.csr_array, own: sp.csr_array, indptr: NDArray[Any]) -> NDArray[np.int64]:
+    """A bound on how many classes each document meets, with its own; `indptr` is the index's."""
     postings = np.concatenate(([0], np.cumsum(np.diff(indptr)[counts.indices])))
     met = np.diff(postings[counts.indptr]) + np.diff(own.indptr)
-    return int(np.minimum(met, own.shape[1]).sum())
+    return np.minimum(met, own.shape[1]).astype(np.int64)

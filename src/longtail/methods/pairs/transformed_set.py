@@ -27,10 +27,14 @@ from longtail.methods.pairs._transformed_set_kernels import (
     UNIFORM,
     count_hits,
     difference_rows,
-    widen,
 )
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import SIMILARITY_NAMES, Similarities, similarities
+from longtail.methods.pairs.similarity import (
+    SIMILARITY_NAMES,
+    Similarities,
+    most_met,
+    similarities,
+)
 from longtail.runtime.executor import run_threads
 from longtail.solvers.streamed import Block
 
@@ -176,11 +180,9 @@ class TransformedSet:
     @cached_property
     def met(self) -> NDArray[np.int64]:
         """A bound on the classes that are listed for each document. O(words of the documents)."""
-        documents, members = self.profiles.documents, self.profiles.members
-        postings = np.diff(self.profiles.index.indptr)[documents.indices]
-        ends = np.concatenate(([0], np.cumsum(postings)))
-        met = np.diff(ends[documents.indptr]) + np.diff(members.indptr)
-        return np.minimum(met, self.n_classes).astype(np.int64)
+        profiles = self.profiles
+        met = most_met(profiles.documents, profiles.members, profiles.index.indptr)
+        return np.minimum(met, self.n_classes)
 
     @cached_property
     def true_classes(self) -> NDArray[np.int64]:
@@ -243,13 +245,14 @@ class TransformedSet:
         def look(number: int) -> tuple[Any, Any]:
             first, last = self.bounds[number]
             found = self.similarities(first, last)
-            least, most = np.full(width, np.inf), np.full(width, -np.inf)
-            widen(found.values, least, most)
-            if len(found.values) < (last - first) * self.n_classes:
-                widen(found.absent.reshape(1, -1), least, most)
             if stream is not None:
                 stream.keep(number, found)
-            return least, most
+            everywhere = len(found.values) == (last - first) * self.n_classes
+            least, most = (np.inf, -np.inf) if everywhere else (found.absent, found.absent)
+            return (
+                np.minimum(found.values.min(axis=0, initial=np.inf), least),
+                np.maximum(found.values.max(axis=0, initial=-np.inf), most),
+            )
 
         def done(number: int, result: tuple[Any, Any]) -> None:
             np.minimum(low, result[0], out=low)
