@@ -9,6 +9,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._numba import csr_arrays
 from longtail.explanation import Explanation, as_column
 from longtail.methods.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.methods.pairs.profiles import ClassProfiles
@@ -16,7 +17,6 @@ from longtail.methods.pairs.similarity import (
     ABSENT,
     SIMILARITY_NAMES,
     Similarities,
-    arrays_of,
     similarities,
 )
 
@@ -120,7 +120,7 @@ def word_parts(profiles: ClassProfiles, words: NDArray[Any], column: int) -> NDA
     >>> word_parts(profiles, np.array([0, 2]), 0).round(2).tolist()
     [[1.1, 1.1, 0.69, 0.46, 0.51, 0.38, 0.85, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    indptr, places, counts = arrays_of(sp.csr_array(profiles.index[words][:, [column]]))
+    indptr, places, counts = csr_arrays(sp.csr_array(profiles.index[words][:, [column]]))
     idf, rarity = profiles.inverse_frequencies[words], profiles.rarities[words]
     of_class = np.empty((len(counts), len(OF_CLASS)))
     length = profiles.lengths[column : column + 1]
