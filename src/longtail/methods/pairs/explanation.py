@@ -34,7 +34,6 @@ def explain_class(
     weights: NDArray[np.float64],
     lowest: NDArray[np.float64],
     width: NDArray[np.float64],
-    unit: float = 1.0,
 ) -> Explanation:
     """Why a document scores what it does for a class, against the runner-up. O(classes and words).
 
@@ -58,7 +57,7 @@ def explain_class(
     theirs = np.zeros_like(ours)
     if runner_up is not None:
         theirs = word_parts(profiles, counts.indices, runner_up) @ per_unit[:SUMS]
-    values = counts.data * unit
+    values = counts.data * profiles.unit
     shared = np.flatnonzero((ours != 0) | (theirs != 0))
     shared = shared[np.argsort(-np.abs(ours[shared]), kind="stable")][:n]
     parts = normalised * weights
@@ -85,7 +84,7 @@ def explain_class(
         "lead": float(scores[0] - scores[1]),
     }  # fmt: skip
     return Explanation.by_features(
-        _name(classes, column), counts * unit, ours / values, words, n, score=scores[0],
+        _name(classes, column), counts * profiles.unit, ours / values, words, n, score=scores[0],
         summary=rival or {"runner-up": None},
         details={name: pl.DataFrame(columns) for name, columns in details.items()},
     )  # fmt: skip

@@ -301,7 +301,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             raise InputError(f"{name!r} has no training document, so nothing is known of it.")
         return explain_class(
             self._profiles(), self._counts(x), column, classes=self.classes_, words=names, n=n,
-            weights=self.weights_, lowest=self.lowest_, width=self.range_, unit=self.unit_,
+            weights=self.weights_, lowest=self.lowest_, width=self.range_,
         )  # fmt: skip
 
     def generalization_bound(self, X: Any, Y: Any, *, delta: float = 0.05) -> GeneralizationBound:
