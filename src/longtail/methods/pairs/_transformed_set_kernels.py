@@ -16,6 +16,15 @@ ALL, UNIFORM, HARDEST = 0, 1, 2
 
 
 @kernel
+def widen(values, low, high):
+    """Make low and high hold the columns of values. O(values)."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            low[j] = min(low[j], values[i, j])
+            high[j] = max(high[j], values[i, j])
+
+
+@kernel
 def find_own(classes, own, places, is_own):
     """Positions of the own classes among those listed, -1 for none; their number. O(both)."""
     found = 0

@@ -27,6 +27,7 @@ from longtail.methods.pairs._transformed_set_kernels import (
     UNIFORM,
     count_hits,
     difference_rows,
+    widen,
 )
 from longtail.methods.pairs.profiles import ClassProfiles
 from longtail.methods.pairs.similarity import (
@@ -245,14 +246,13 @@ class TransformedSet:
         def look(number: int) -> tuple[Any, Any]:
             first, last = self.bounds[number]
             found = self.similarities(first, last)
+            least, most = np.full(width, np.inf), np.full(width, -np.inf)
+            widen(found.values, least, most)
+            if len(found.values) < (last - first) * self.n_classes:
+                widen(found.absent.reshape(1, -1), least, most)
             if stream is not None:
                 stream.keep(number, found)
-            everywhere = len(found.values) == (last - first) * self.n_classes
-            least, most = (np.inf, -np.inf) if everywhere else (found.absent, found.absent)
-            return (
-                np.minimum(found.values.min(axis=0, initial=np.inf), least),
-                np.maximum(found.values.max(axis=0, initial=-np.inf), most),
-            )
+            return least, most
 
         def done(number: int, result: tuple[Any, Any]) -> None:
             np.minimum(low, result[0], out=low)
