@@ -37,3 +37,14 @@ def read_only(array: NDArray[Any], kind: Any = None) -> NDArray[Any]:
     view = np.ascontiguousarray(array, dtype=kind).view()
     view.flags.writeable = False
     return view
+
+
+def csr_arrays(
+    matrix: Any, kind: Any = np.float64
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """The arrays of a CSR matrix in the types of the kernels, not copied if possible."""
+    return (
+        read_only(matrix.indptr, np.int64),
+        read_only(matrix.indices, np.int32),
+        read_only(matrix.data, kind),
+    )

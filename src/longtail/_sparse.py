@@ -221,16 +221,15 @@ def scatter_columns(features, values, ends, first, cursor, indices, data):
 def offer(labels, values, size, label, value):
     """Let a scored label into a best-first list of `size` entries, if it is among the best.
 
-    Labels must be offered in ascending order: of equal scores, the one that came first stays
-    ahead. Returns the new size.
+    Of equal scores the smaller label is ahead. Returns the new size.
     """
     k = labels.shape[0]
     if size == k:
-        if k == 0 or value <= values[k - 1]:
+        if k == 0 or value < values[k - 1] or (value == values[k - 1] and label > labels[k - 1]):
             return size
         size -= 1
     q = size
-    while q > 0 and values[q - 1] < value:
+    while q > 0 and (values[q - 1] < value or (values[q - 1] == value and labels[q - 1] > label)):
         values[q] = values[q - 1]
         labels[q] = labels[q - 1]
         q -= 1

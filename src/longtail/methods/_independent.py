@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError
 from longtail.labels import LabelledPoints, columns_without
 from longtail.methods._new_labels import encode_new_labels, joined_names
+from longtail.methods._weights import ClassWeight
+from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, Prune, RelativeGap
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.solvers import LinearFit, fit_linear
@@ -40,10 +41,6 @@ class IndependentLabels(Classifier):
     per_label: ClassVar[tuple[str, ...]] = (
         "label_counts_", "objective_", "gap_", "violation_", "n_iter_",
     )  # fmt: skip
-
-    objective_: NDArray[np.float64]
-    gap_: NDArray[np.float64]
-    n_iter_: NDArray[np.int64]
 
     def _problem(self) -> dict[str, Any]:
         """Loss, penalty, strength and the other arguments of `fit_linear`."""
@@ -189,15 +186,27 @@ class IndependentLabels(Classifier):
 class RidgeProblem(Classifier):
     """The problem ½‖w‖² + C Σ loss, small weights dropped.
 
-    Subclasses name the loss and store `C`, `prune`, `tol` and `max_iter`.
+    Subclasses name the loss; one with parameters of its own has its own constructor.
     """
 
     loss: ClassVar[str]
 
-    C: float
-    prune: float
-    tol: float
-    max_iter: int
+    def __init__(
+        self,
+        *,
+        C: ErrorWeight = 1.0,
+        prune: Prune = 0.01,
+        tol: RelativeGap = 1e-4,
+        max_iter: NewtonSteps = 100,
+        class_weight: ClassWeight = None,
+        n_jobs: Jobs = None,
+    ) -> None:
+        self.C = C
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
 
     def _problem(self) -> dict[str, Any]:
         return {

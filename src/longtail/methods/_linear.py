@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError
 from longtail.labels import TailRanking
+from longtail.methods._soundness import is_csr
 from longtail.search import LinearIndex, index_for
 
 
@@ -90,11 +91,7 @@ class LinearClassifier(ExtremeClassifier):
 
 def check_weights(model: Any, n_columns: int) -> None:
     """Raise `ModelError` if the weights of the model are not those of so many problems."""
+    shape = model.n_features_in_ + 1, n_columns
     weights = getattr(model, "weights_", None)
-    if (
-        not isinstance(weights, sp.csr_array)
-        or weights.shape != (model.n_features_in_ + 1, n_columns)
-        or weights.data.dtype.kind != "f"
-        or not np.isfinite(weights.data).all()
-    ):
+    if not is_csr(weights, shape, np.float32, np.float64, finite=True):
         raise ModelError("The weights of the model do not fit its labels; it was altered.")

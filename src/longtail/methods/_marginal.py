@@ -7,7 +7,7 @@ points. This module adds top-k lists, probabilities and threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,17 +16,14 @@ from scipy.special import expit, logit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from longtail._sparse import from_ranked, ranked, stacked
+from longtail._sparse import from_ranked, ranked
 from longtail.methods._probabilities import ProbabilityClassifier
 from longtail.parameters import check_count
-from longtail.runtime.executor import in_blocks
 
 LARGEST = 40.0
 """Log-odds beyond which a label counts as certain, so that sums of them stay exact."""
 
 SET_CELLS = 2**24  # cells (sets × labels) of the sets listed at a time
-
-Result = TypeVar("Result")
 
 
 class MarginalClassifier(ProbabilityClassifier):
@@ -53,10 +50,6 @@ class MarginalClassifier(ProbabilityClassifier):
 
     def _scores_of(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The log-odds (n, L) of the labels of a block, finite."""
-        raise NotImplementedError
-
-    def _block_rows(self) -> int:
-        """Points per block; it must not depend on the number of threads."""
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
@@ -144,17 +137,6 @@ class MarginalClassifier(ProbabilityClassifier):
             for members, log in zip(sets, logs, strict=True)
             if log > -np.inf
         ]
-
-    # ---- blocks of points --------------------------------------------------------------------
-
-    def _stacked(
-        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
-    ) -> sp.csr_array:
-        return stacked(self._in_blocks(work, X))
-
-    def _in_blocks(self, work: Callable[..., Result], *matrices: sp.csr_array) -> list[Result]:
-        """The results of `work` on each block of points; see `runtime.executor.in_blocks`."""
-        return in_blocks(work, *matrices, size=self._block_rows(), n_jobs=self.n_jobs)
 
 
 def log_odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

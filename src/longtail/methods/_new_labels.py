@@ -27,16 +27,8 @@ def encode_new_labels(
 ) -> tuple[sp.csr_array, NDArray[Any]]:
     """The matrix of the new labels and their names; an error if the model already has one.
 
-    Parameters
-    ----------
-    y_new : array, sparse matrix or sequence of label collections
-        As `IndependentLabels.add_labels` describes it.
-    label_names : sequence, optional
-        Names of its columns.
-    known : array of shape (L,)
-        The labels that the model has.
-    kind : str
-        The form that y had when the model was fitted.
+    y_new and `label_names` are as `IndependentLabels.add_labels` describes them; `kind` is the form
+    that y had when the model was fitted.
 
     Examples
     --------

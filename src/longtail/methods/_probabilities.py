@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from longtail._sparse import stacked
 from longtail.base import ExtremeClassifier
 from longtail.errors import ParameterError
+from longtail.runtime.executor import in_blocks
 from longtail.runtime.kept import on_one_model
+
+Result = TypeVar("Result")
 
 
 class ProbabilityClassifier(ExtremeClassifier):
     """Base of the classifiers with a probability for each label.
 
-    Subclasses give them in `_probabilities`; their own documentation says what they mean.
+    Subclasses give them in `_probabilities`; their own documentation says what they mean. Those
+    that answer by blocks of points say in `_block_rows` how many of them.
     """
+
+    n_jobs: int | None
 
     def _probabilities(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         """Probabilities of at least `threshold`, (n, L); with 0, of every label that has one."""
@@ -52,3 +60,19 @@ class ProbabilityClassifier(ExtremeClassifier):
             total = proba.sum(axis=1, keepdims=True)
             proba /= np.where(total > 0, total, 1.0)
         return proba
+
+    # ---- blocks of points --------------------------------------------------------------------
+
+    def _block_rows(self) -> int:
+        """Points per block; it must not depend on the number of threads."""
+        raise NotImplementedError
+
+    def _stacked(
+        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
+    ) -> sp.csr_array:
+        """The results of `work` on each block of points, stacked, on threads."""
+        return stacked(self._in_blocks(work, X))
+
+    def _in_blocks(self, work: Callable[..., Result], *matrices: sp.csr_array) -> list[Result]:
+        """The results of `work` on each block of points; see `runtime.executor.in_blocks`."""
+        return in_blocks(work, *matrices, size=self._block_rows(), n_jobs=self.n_jobs)

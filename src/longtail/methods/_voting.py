@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,6 @@ from longtail.errors import ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
 from longtail.parameters import is_count, is_number
-from longtail.runtime.executor import in_blocks
 from longtail.search.vote_settings import THRESHOLD, choose_voting
 from longtail.search.votes import (
     BLOCK_ROWS,
@@ -27,8 +26,6 @@ from longtail.search.votes import (
     vote_spans,
     voted_labels,
 )
-
-Result = TypeVar("Result")
 
 
 class VotingClassifier(ProbabilityClassifier):
@@ -46,11 +43,6 @@ class VotingClassifier(ProbabilityClassifier):
     n_jobs: int | None
     random_state: int | None
 
-    n_neighbors_: int
-    threshold_: float
-    tried_neighbors_: NDArray[np.int64]
-    tried_f1_: NDArray[np.float64]
-
     # ---- what a method supplies --------------------------------------------------------------
 
     def _neighbours_of(self, X: sp.csr_array, k: int) -> Neighbours:
@@ -62,6 +54,9 @@ class VotingClassifier(ProbabilityClassifier):
         raise NotImplementedError
 
     # ---- the contract ------------------------------------------------------------------------
+
+    def _block_rows(self) -> int:
+        return BLOCK_ROWS
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         def best(scores: sp.csr_array) -> sp.csr_array:
@@ -128,9 +123,8 @@ class VotingClassifier(ProbabilityClassifier):
 
     def _check_state(self) -> None:
         super()._check_state()
-        if not is_count(getattr(self, "n_neighbors_", None)) or not _is_threshold(
-            getattr(self, "threshold_", None)
-        ):
+        count, share = getattr(self, "n_neighbors_", None), getattr(self, "threshold_", None)
+        if not (is_count(count) and is_number(share) and 0 < self.threshold_ <= 1):
             raise ModelError(
                 "The model's number of neighbours or its threshold makes no sense; it was altered."
             )
@@ -166,18 +160,3 @@ class VotingClassifier(ProbabilityClassifier):
         tried = getattr(self, "tried_neighbors_", np.empty(0, dtype=np.int64))
         f1 = getattr(self, "tried_f1_", np.empty(0))
         return pl.DataFrame({"n_neighbors": tried, "f1": f1, "chosen": tried == self.n_neighbors_})
-
-    # ---- blocks of points --------------------------------------------------------------------
-
-    def _stacked(
-        self, X: sp.csr_array, work: Callable[[sp.csr_array], sp.csr_array]
-    ) -> sp.csr_array:
-        """The results of `work` on each block of points, stacked, on threads."""
-        return stacked(self._in_blocks(work, X))
-
-    def _in_blocks(self, work: Callable[[sp.csr_array], Result], X: sp.csr_array) -> list[Result]:
-        return in_blocks(work, X, size=BLOCK_ROWS, n_jobs=self.n_jobs)
-
-
-def _is_threshold(value: Any) -> bool:
-    return is_number(value) and bool(0 < value <= 1)

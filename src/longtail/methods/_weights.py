@@ -98,15 +98,6 @@ def class_weights(
 ) -> ClassWeights:
     """The weights of the points with and without each label in its problem.
 
-    Parameters
-    ----------
-    wanted : "balanced" or mapping
-        See `WeightedFit`.
-    Y : csr_array of shape (n, L)
-    names : sequence of length L
-        Of the columns of Y.
-    sample_weight : array of shape (n,), optional
-
     Examples
     --------
     >>> weights = class_weights("balanced", sp.csr_array([[1.0], [0.0], [0.0], [0.0]]), ["rare"])

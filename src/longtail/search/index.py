@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._numba import read_only
+from longtail._numba import csr_arrays, read_only
 from longtail._sparse import as_csr, sound
 from longtail.errors import InputError, ParameterError
 from longtail.labels import TailRanking
@@ -234,11 +234,7 @@ class LinearIndex:
             raise InputError(f"X has {X.shape[1]} features, but the weights are for {n_features}.")
         X = as_csr(X)
         kind = X.data.dtype if X.data.dtype in _FLOATS else np.float64
-        return (
-            read_only(X.indptr, np.int64),
-            read_only(X.indices, np.int32),
-            read_only(X.data, kind),
-        )
+        return csr_arrays(X, kind)
 
 
 def index_for(

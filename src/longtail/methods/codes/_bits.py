@@ -59,9 +59,6 @@ class BitClassifier(ExtremeClassifier):
 
     code_: sp.csr_array
     hubs_: NDArray[np.int64]
-    weights_: sp.csr_array
-    gap_: NDArray[np.float64]
-    n_iter_: NDArray[np.int64]
 
     # ---- what a code supplies ----------------------------------------------------------------
 
@@ -91,11 +88,8 @@ class BitClassifier(ExtremeClassifier):
         return need.plus(targets + matrix_bytes(Y))
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
-        self._encode(X, Y, run)
-        self._train_bits(X, Y, run)
-
-    def _train_bits(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         """One problem per bit and per hub, at the cost of the linear solvers."""
+        self._encode(X, Y, run)
         targets = sp.hstack([encode(Y, self.code_), Y[:, self.hubs_]], format="csr")
         fit = fit_linear(
             X, targets, loss="logistic", strength=1.0 / self.C, tol=self.tol,
@@ -129,9 +123,7 @@ class BitClassifier(ExtremeClassifier):
         alone[self.hubs_] = self.code_.shape[1] + np.arange(len(self.hubs_))
         parts = []
         for odds in self._log_odds(X, at_least=2 * k):
-            labels = np.empty((len(odds), k), dtype=np.int64)
-            scores = np.empty((len(odds), k))
-            best_labels(odds, tables.label_ptr, tables.label_bits, alone, labels, scores)
+            labels, scores = best_labels(odds, tables.label_ptr, tables.label_bits, alone, k)
             parts.append(from_ranked(labels, scores, n_labels))
         return stacked(parts)
 

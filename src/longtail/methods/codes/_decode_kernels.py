@@ -156,7 +156,7 @@ def _log_posterior(z):
 
 
 @kernel
-def best_labels(odds, label_ptr, label_bits, alone, labels, scores):
+def best_labels(odds, label_ptr, label_bits, alone, k):
     """The most probable labels of each point, with their log-odds.
 
     A label is on if all its bits are on, and bits are independent of each other. `alone` is the
@@ -165,6 +165,8 @@ def best_labels(odds, label_ptr, label_bits, alone, labels, scores):
     O(k) for each label that enters the list.
     """
     n_labels = label_ptr.shape[0] - 1
+    labels = np.full((odds.shape[0], k), -1)
+    scores = np.empty((odds.shape[0], k))
     logs = np.empty(odds.shape[1])
     for i in range(odds.shape[0]):
         for b in range(odds.shape[1]):
@@ -181,9 +183,7 @@ def best_labels(odds, label_ptr, label_bits, alone, labels, scores):
             else:
                 continue
             n = offer(labels[i], scores[i], n, label, value)
-        for place in range(labels.shape[1]):
-            if place >= n:
-                labels[i, place] = -1
-            else:
-                log_p = min(scores[i, place], -1e-300)
-                scores[i, place] = log_p - np.log(-np.expm1(log_p))
+        for place in range(n):
+            log_p = min(scores[i, place], -1e-300)
+            scores[i, place] = log_p - np.log(-np.expm1(log_p))
+    return labels, scores

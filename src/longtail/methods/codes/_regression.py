@@ -84,8 +84,6 @@ class RegressionCode(ExtremeClassifier):
 
     code_: NDArray[Any]
     weights_: NDArray[np.float32]
-    gap_: NDArray[np.float64]
-    n_iter_: NDArray[np.int64]
 
     # ---- what a code supplies ----------------------------------------------------------------
 

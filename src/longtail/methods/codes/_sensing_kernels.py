@@ -25,27 +25,19 @@ SWEEPS = 1000
 
 
 @kernel
-def best_of(scores, allowed, labels, values):
-    """The largest scores of each row among the allowed labels, best first. About O(L) per row."""
+def best_of(scores, allowed, k):
+    """The k largest scores of each row among the allowed labels, best first; about O(L) per row.
+
+    Returns the labels, -1 in empty places, and their scores.
+    """
+    labels = np.full((scores.shape[0], k), NONE)
+    values = np.zeros((scores.shape[0], k))
     for i in range(scores.shape[0]):
         size = 0
         for j in range(scores.shape[1]):
             if allowed[j]:
                 size = offer(labels[i], values[i], size, j, scores[i, j])
-        for q in range(size, labels.shape[1]):
-            labels[i, q] = NONE
-            values[i, q] = 0.0
-
-
-@kernel
-def lift_sets(scores, labels, values):
-    """Scores that rank the labels of a set, by 1 + value, before all others, which are below 1."""
-    for i in range(scores.shape[0]):
-        for j in range(scores.shape[1]):
-            scores[i, j] /= 1.0 + abs(scores[i, j])
-        for q in range(labels.shape[1]):
-            if labels[i, q] != NONE:
-                scores[i, labels[i, q]] = 1.0 + values[i, q]
+    return labels, values
 
 
 @kernel
@@ -219,20 +211,3 @@ def lasso(correlations, code, products, allowed, sizes, labels, values, penaltie
                     values[i, number, q] = 0.0
                 penalties[i, number] = penalty
                 number += 1
-
-
-@kernel
-def count_hits(indptr, indices, labels, values, sizes_out, hits_out):
-    """Add up, for each size, the labels predicted and those that are right.
-
-    A label counts as predicted if its value is positive.
-    """
-    for i in range(labels.shape[0]):
-        begin, end = indptr[i], indptr[i + 1]
-        for number in range(labels.shape[1]):
-            for q in range(labels.shape[2]):
-                if labels[i, number, q] != NONE and values[i, number, q] > 0.0:
-                    sizes_out[number] += 1
-                    for p in range(begin, end):
-                        if indices[p] == labels[i, number, q]:
-                            hits_out[number] += 1

@@ -24,9 +24,7 @@ from longtail.methods.codes._losses_table import losses_table
 from longtail.methods.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import (
     best_of,
-    count_hits,
     lasso,
-    lift_sets,
     matching_pursuit,
 )
 from longtail.parameters import Count, Jobs, Positive, RelativeGap, Seed, Share, is_count
@@ -91,9 +89,6 @@ class CompressedSensing(RegressionCode):
 
     method: ClassVar[str] = "cs"
     paper: ClassVar[str] = "Hsu et al. 2009"
-
-    set_size_: int
-    choice_: dict[str, list[float]]
 
     def __init__(
         self,
@@ -188,13 +183,13 @@ class CompressedSensing(RegressionCode):
         true = Y[unseen]
         allowed = np.bincount(Y[seen].indices, minlength=Y.shape[1]) > 0
         sizes = np.arange(1, min(TRIED, Y.shape[1]) + 1)
-        decoder = self._decoder(held_out, allowed, sizes)
+        decoder = SparseDecoder(self.code_, self.decoding, allowed, sizes, n_points=held_out)
 
         def count(values: NDArray[np.float64], own: sp.csr_array) -> NDArray[np.int64]:
             labels, coefficients = decoder.sets(decoder.correlations(values))
-            predicted, right = (np.zeros(len(sizes), dtype=np.int64) for _ in range(2))
-            count_hits(own.indptr, own.indices, labels, coefficients, predicted, right)
-            return predicted - 2 * right
+            taken = (labels >= 0) & (coefficients > 0)
+            right = taken & (own.toarray()[np.arange(len(labels))[:, None, None], labels] > 0)
+            return (taken.astype(np.int64) - 2 * right).sum(axis=(0, 2))
 
         excess = sum(self._in_blocks(count, weights, X[unseen], true))
         losses = (excess + true.nnz) / math.prod(true.shape)
@@ -211,7 +206,7 @@ class CompressedSensing(RegressionCode):
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
         n_labels = len(self.classes_)
-        decoder = self._decoder(X.shape[0], self._seen(), self._sizes())
+        decoder = self._decoder(X.shape[0], self._seen())
 
         def decode(values: NDArray[np.float64]) -> sp.csr_array:
             labels, coefficients = decoder.sets(decoder.correlations(values))
@@ -222,27 +217,22 @@ class CompressedSensing(RegressionCode):
 
     def _topk(self, X: sp.csr_array, k: int) -> sp.csr_array:
         n_labels, seen = len(self.classes_), self._seen()
-        decoder = self._decoder(X.shape[0], seen, self._sizes())
+        decoder = self._decoder(X.shape[0], seen)
 
         def decode(values: NDArray[np.float64]) -> sp.csr_array:
             scores = decoder.correlations(values)
             if self.decoding != "correlation":
                 sets, coefficients = decoder.sets(scores)
-                kept = np.where(coefficients > 0, sets, -1)[:, 0]
-                lift_sets(scores, kept, np.ascontiguousarray(coefficients[:, 0]))
-            labels = np.empty((len(values), k), dtype=np.int64)
-            best = np.empty((len(values), k))
-            best_of(scores, seen, labels, best)
+                rows, _, places = np.nonzero((sets >= 0) & (coefficients > 0))
+                scores /= 1.0 + np.abs(scores)
+                scores[rows, sets[rows, 0, places]] = 1.0 + coefficients[rows, 0, places]
+            labels, best = best_of(scores, seen, k)
             return from_ranked(labels, best, n_labels)
 
         return self._decoded(X, decode)
 
-    def _sizes(self) -> NDArray[np.int64]:
-        return np.array([self.set_size_], dtype=np.int64)
-
-    def _decoder(
-        self, n_points: int, allowed: NDArray[np.bool_], sizes: NDArray[np.int64]
-    ) -> SparseDecoder:
+    def _decoder(self, n_points: int, allowed: NDArray[np.bool_]) -> SparseDecoder:
+        sizes = np.array([self.set_size_], dtype=np.int64)
         return SparseDecoder(self.code_, self.decoding, allowed, sizes, n_points=n_points)
 
     def _reading(self, column: int) -> tuple[NDArray[np.float64], float]:
@@ -261,21 +251,10 @@ class CompressedSensing(RegressionCode):
 
 
 class SparseDecoder:
-    """From projections to sets of labels.
+    """From projections to sets of the allowed labels, of all the ascending `sizes` in one run.
 
-    Parameters
-    ----------
-    code : int8 array of shape (L, B)
-        Signs of each label.
-    decoding : {"omp", "lasso", "correlation"}
-        See `CompressedSensing`.
-    allowed : bool array of shape (L,)
-        The labels that sets may hold.
-    sizes : int array
-        The wanted sizes of the sets, in ascending order; all are found in one run.
-    n_points : int
-        How many points will be decoded; with many, the inner products of all labels are computed
-        first.
+    If `n_points`, the number of points to decode, is large, the inner products of all labels are
+    computed first.
 
     Examples
     --------
@@ -325,9 +304,7 @@ class SparseDecoder:
         elif self.decoding == "lasso":
             lasso(*given, np.empty(shape[:2]))  # type: ignore[call-arg]
         else:
-            ranks = np.empty((shape[0], shape[2]), dtype=np.int64)
-            best = np.empty(ranks.shape)
-            best_of(correlations, self.allowed, ranks, best)
+            ranks, best = best_of(correlations, self.allowed, shape[2])
             for number, size in enumerate(self.sizes.tolist()):
                 labels[:, number, :size] = ranks[:, :size]
                 values[:, number, :size] = best[:, :size]

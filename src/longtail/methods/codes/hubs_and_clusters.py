@@ -172,18 +172,14 @@ def choose_clusters(
         The labels of the training set.
     code_size : int
         Bits that the code may have, including hubs.
-    n_hashes : int
-        Bits of a label, K.
+    n_hashes, random_state, run
+        As for `code_size_curve`.
     numbers_of_hubs : iterable of int, optional
         Numbers of hubs; by default 0 and eleven more, up to what the code size allows, and some
         between the best of these and its neighbours.
     max_cluster_sizes : iterable of int, optional
         Largest sizes of a cluster; by default 1 to 50 in ten steps, and for each number of hubs
         the largest that should fit.
-    random_state : int
-        Seed of the clustering.
-    run : Run, optional
-        Told after every number of hubs.
 
     Notes
     -----

@@ -79,9 +79,6 @@ class PLST(RegressionCode):
     method: ClassVar[str] = "plst"
     paper: ClassVar[str] = "Tai & Lin 2012"
 
-    singular_values_: NDArray[np.float64]
-    means_: NDArray[np.float64]
-
     def __init__(
         self,
         *,
@@ -122,11 +119,10 @@ class PLST(RegressionCode):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         size = min(self._size(X.shape[1], Y.shape[1]), Y.shape[0])
         labels = Y.astype(np.float64)
-        means = np.asarray(labels.mean(axis=0), dtype=np.float64).ravel()
         directions, self.singular_values_ = principal_directions(
             labels, size, random_state=self._seed
         )
-        self.means_ = means
+        self.means_ = means = _means(labels)
         self.code_ = directions.astype(np.float32)
         code = self.code_.astype(np.float64)
         self._keep(self._train(X, ProjectedLabels(labels, code, means @ code), run))
@@ -147,9 +143,7 @@ class PLST(RegressionCode):
         code, seen = self._turned(), self._seen()
 
         def decode(values: NDArray[np.float64]) -> sp.csr_array:
-            labels = np.empty((len(values), k), dtype=np.int64)
-            scores = np.empty((len(values), k))
-            best_of(values @ code + self.means_, seen, labels, scores)
+            labels, scores = best_of(values @ code + self.means_, seen, k)
             return from_ranked(labels, scores, len(seen))
 
         return self._decoded(X, decode)
@@ -175,25 +169,9 @@ def principal_directions(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Directions in which label vectors vary most: a truncated SVD of Y less its mean.
 
-    Parameters
-    ----------
-    Y : csr_array of shape (n, L)
-        Never made dense; the centred matrix is never made.
-    n_directions : int
-        At most min(n, L).
-    random_state : int
-        Where the Lanczos method starts, if it is used.
-
-    Returns
-    -------
-    directions : array of shape (L, B)
-        Orthonormal columns, of falling singular value, each with its largest entry positive. B is
-        `n_directions`, or less if Y varies in fewer directions, but at least one.
-    singular_values : array of shape (B,)
-
-    Notes
-    -----
-    See `PLST` for the cost.
+    Returns orthonormal columns (L, B) of falling singular value, each with its largest entry
+    positive, and the values. B is `n_directions`, or less if Y varies in fewer, but at least one.
+    Neither Y nor the centred matrix is made dense. See `PLST` for the cost.
 
     Examples
     --------
@@ -225,7 +203,7 @@ def is_dense(side: int, n_directions: int) -> bool:
 def _of_dense(Y: sp.csr_array, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """By the eigenvectors of the smaller of the two matrices of inner products."""
     n, n_labels = Y.shape
-    means = np.asarray(Y.mean(axis=0), dtype=np.float64).ravel()
+    means = _means(Y)
     if n_labels <= n:
         square = (Y.T @ Y).toarray() - n * np.outer(means, means)
     else:
@@ -255,7 +233,7 @@ def _by_lanczos(
             f"{size} directions of {n_labels} labels and {n} points would take too much memory; "
             f"take a code_size of at most {LANCZOS // (2 * max(n, n_labels))}."
         )
-    means = np.asarray(Y.mean(axis=0), dtype=np.float64).ravel()
+    means = _means(Y)
     turned = sp.csr_array(Y.T)
     centred = LinearOperator(
         Y.shape,
@@ -267,3 +245,7 @@ def _by_lanczos(
     _, values, directions = svds(centred, k=size, v0=start, return_singular_vectors="vh")
     order = np.argsort(-values, kind="stable")
     return np.ascontiguousarray(directions[order].T), values[order]
+
+
+def _means(Y: sp.csr_array) -> NDArray[np.float64]:
+    return np.asarray(Y.mean(axis=0), dtype=np.float64).ravel()

@@ -89,10 +89,6 @@ class RobustBloom(BitClassifier):
 
     method: ClassVar[str] = "rbf"
 
-    clusters_: NDArray[np.int64]
-    code_size_: int
-    unrecoverable_loss_: float
-
     def __init__(
         self,
         *,

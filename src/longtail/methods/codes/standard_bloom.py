@@ -82,9 +82,6 @@ class StandardBloom(BitClassifier):
 
     method: ClassVar[str] = "sbf"
 
-    n_hashes_: int
-    choice_: dict[str, list[float]]
-
     def __init__(
         self,
         *,

@@ -20,17 +20,7 @@ class FoldPath:
 
 
 class Steps:
-    """The fits of one run, in turn: each with its own checkpoints, all on one progress bar.
-
-    Parameters
-    ----------
-    run : Run
-        The whole run.
-    size : int
-        Labels per fit.
-    count : int
-        Fits.
-    """
+    """The fits of a run, `count` of `size` labels, with their checkpoints and one progress bar."""
 
     def __init__(self, run: Run, size: int, count: int) -> None:
         self._run = run

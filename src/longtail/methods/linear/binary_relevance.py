@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +11,7 @@ from scipy.special import expit, logit
 from longtail.methods._independent import IndependentLabels, RidgeProblem
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._probabilities import ProbabilityClassifier
-from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, NotNegative, RelativeGap
+from longtail.methods._weights import WeightedFit
 
 
 class BinaryRelevance(
@@ -35,8 +34,9 @@ class BinaryRelevance(
     Notes
     -----
     Training costs O(nnz(X)) per pass, 10 to 40 passes per label with ``C=1`` and about twice as
-    many with ``C=10``. The scores of `predict_topk` are log-odds: labels with at least 0 are
-    predicted.
+    many with ``C=10``. The logistic loss gives every feature some weight for every label: with
+    ``prune=0`` the model has D·L weights. The scores of `predict_topk` are log-odds: labels with at
+    least 0 are predicted.
 
     Examples
     --------
@@ -52,28 +52,6 @@ class BinaryRelevance(
     method: ClassVar[str] = "br"
     paper: ClassVar[str] = "baseline of most papers"
     loss: ClassVar[str] = "logistic"
-
-    def __init__(
-        self,
-        *,
-        C: ErrorWeight = 1.0,
-        prune: Annotated[
-            NotNegative,
-            "Weights of smaller magnitude are dropped after training; 0 keeps all. The logistic "
-            "loss gives every feature some weight for every label: unpruned, the model has D·L "
-            "weights.",
-        ] = 0.01,
-        tol: RelativeGap = 1e-4,
-        max_iter: NewtonSteps = 100,
-        class_weight: ClassWeight = None,
-        n_jobs: Jobs = None,
-    ) -> None:
-        self.C = C
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
 
     def _usual_scale(self) -> tuple[float, float]:
         return 1.0, 0.0

@@ -74,10 +74,6 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         *IndependentLabels.per_label, "kept_", "true_positives_", "false_positives_",
     )  # fmt: skip
 
-    kept_: NDArray[np.bool_]
-    true_positives_: NDArray[np.int64]
-    false_positives_: NDArray[np.int64]
-
     def __init__(
         self,
         *,
@@ -107,10 +103,6 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _size(self, n_labels: int) -> int | None:
-        """How many labels are to stay, if the user says so."""
-        return None if self.code_size is None else bits_of(self.code_size, n_labels)
-
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         return super()._estimate(X, Y).plus(matrix_bytes(X, Y))  # the parts, and their predictions
 
@@ -123,9 +115,8 @@ class BRDekel(RidgeProblem, IndependentLabels, LinearClassifier):
             X[unseen], self.weights_, self.threshold, n_jobs=self.n_jobs
         )
         self.true_positives_, self.false_positives_ = _hits(predicted, Y[unseen])
-        self.kept_ = _chosen(
-            self.true_positives_, self.false_positives_, _count(Y), self._size(Y.shape[1])
-        )
+        size = None if self.code_size is None else bits_of(self.code_size, Y.shape[1])
+        self.kept_ = _chosen(self.true_positives_, self.false_positives_, _count(Y), size)
         self.weights_ = read_only(_only(self.weights_, self.kept_))
 
     def _check_state(self) -> None:

@@ -75,8 +75,6 @@ class CCDL1(WeightedFit, IndependentLabels, LinearClassifier):
     method: ClassVar[str] = "ccd-l1"
     paper: ClassVar[str] = "Fan et al. 2008"
 
-    violation_: NDArray[np.float64]
-
     def __init__(
         self,
         *,

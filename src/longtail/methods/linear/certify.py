@@ -32,7 +32,6 @@ from longtail.solvers.liblinear import (
 )
 
 EQUAL = 1e-4  # objectives that differ by less, relative to liblinear's, count as equal
-BLOCK = 8  # labels per task of a process
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,7 @@ def certify(
     weights = sp.csc_array(model.weights_)
     positives = [points for block in blocks for points, *_ in block]
     ours = [
-        l1_point(rows, points, _column(weights, label), strength)
+        l1_point(rows, points, weights[:, [label]].toarray().ravel().astype(np.float64), strength)
         for label, points in zip(able.tolist(), positives, strict=True)
     ]
     value = np.array([point[0] for point in ours])
@@ -273,11 +272,3 @@ def _wanted(labels: Any, classes: NDArray[Any], counts: NDArray[np.integer]) -> 
         places = np.linspace(0, len(frequent) - 1, min(int(labels), len(frequent)))
         return np.sort(frequent[np.unique(np.round(places).astype(np.int64))])
     return columns_of(labels, classes)
-
-
-def _column(weights: sp.csc_array, label: int) -> NDArray[np.float64]:
-    """One column of the weights, in double precision."""
-    out = np.zeros(weights.shape[0])
-    span = slice(weights.indptr[label], weights.indptr[label + 1])
-    out[weights.indices[span]] = weights.data[span]
-    return out

@@ -6,12 +6,11 @@ WSDM 2017.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from longtail.methods._independent import IndependentLabels, RidgeProblem
 from longtail.methods._linear import LinearClassifier
-from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import Count, ErrorWeight, Jobs, Prune, RelativeGap
+from longtail.methods._weights import WeightedFit
 
 
 class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
@@ -47,20 +46,3 @@ class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
     method: ClassVar[str] = "dismec"
     paper: ClassVar[str] = "Babbar & Schölkopf 2017"
     loss: ClassVar[str] = "squared_hinge"
-
-    def __init__(
-        self,
-        *,
-        C: ErrorWeight = 1.0,
-        prune: Prune = 0.01,
-        tol: RelativeGap = 1e-4,
-        max_iter: Annotated[Count, "Limit on Newton steps, for labels that need them."] = 100,
-        class_weight: ClassWeight = None,
-        n_jobs: Jobs = None,
-    ) -> None:
-        self.C = C
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs

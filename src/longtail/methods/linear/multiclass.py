@@ -95,8 +95,6 @@ class OVA(WeightedFit, SweepLimit, LinearClassifier):
     method: ClassVar[str] = "ova"
     paper: ClassVar[str] = "Fan et al. 2008"
 
-    one_class_: bool
-
     def __init__(
         self,
         *,

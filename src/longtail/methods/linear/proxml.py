@@ -8,19 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from longtail.methods._independent import IndependentLabels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import (
-    Count,
-    Jobs,
-    Positive,
-    Prune,
-)
+from longtail.parameters import Count, Jobs, Positive, Prune
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 
@@ -89,8 +82,6 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
 
     method: ClassVar[str] = "proxml"
     paper: ClassVar[str] = "Babbar & Schölkopf 2019"
-
-    violation_: NDArray[np.float64]
 
     def __init__(
         self,

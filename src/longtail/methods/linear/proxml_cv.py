@@ -96,8 +96,6 @@ class ProXMLCV(ProXML):
 
     method: ClassVar[str] = "proxml-cv"
 
-    strength_: float
-    cv_results_: dict[str, NDArray[np.float64]]
     _given: EncodedLabels
 
     def __init__(
@@ -217,12 +215,12 @@ class ProXMLCV(ProXML):
 
     def _grid(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The strengths, the strongest first."""
-        wanted = _listed_strengths(self.strengths)
-        if not isinstance(wanted, int):
-            return wanted
+        wanted: Any = self.strengths
+        if not is_count(wanted):
+            return np.unique(np.asarray(wanted, dtype=float))[::-1]
         squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
         length = float(np.sqrt(np.median(squares[squares > 0]))) if squares.any() else 1.0
-        grid = np.geomspace(GRID[0] * length, GRID[1] * length, wanted)
+        grid = np.geomspace(GRID[0] * length, GRID[1] * length, int(wanted))
         return np.unique([float(f"{strength:.3g}") for strength in grid])[::-1]
 
     def _step(
@@ -355,8 +353,3 @@ class ProXMLCV(ProXML):
 def _scorer(name: str, chances: NDArray[np.float64]) -> Scorer:
     weighted = name.partition("@")[0] in ("PSP", "PSnDCG")
     return scorer(name, propensities=chances if weighted else None)
-
-
-def _listed_strengths(given: Any) -> NDArray[np.float64] | int:
-    """Strengths, the strongest first and each once; or how many are wanted."""
-    return int(given) if is_count(given) else np.unique(np.asarray(given, dtype=float))[::-1]

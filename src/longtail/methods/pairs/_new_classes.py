@@ -149,17 +149,6 @@ def encode_new_classes(
 ) -> tuple[sp.csr_array, NDArray[Any]]:
     """The matrix of the new classes and their names; an error if the model knows one of them.
 
-    Parameters
-    ----------
-    y : array, sparse matrix or sequence of label collections
-        As `encode_labels` takes it.
-    label_names : sequence, optional
-        Names of the columns of a matrix.
-    known : array of shape (L,)
-        Classes of the model.
-    kind : str
-        The form that y had when the model was fitted.
-
     Examples
     --------
     >>> known = name_array(["sea", "sun"])

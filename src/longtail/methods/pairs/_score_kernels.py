@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail._numba import kernel, unsigned
+from longtail._sparse import offer
 from longtail.methods.pairs._neighbour_kernels import (
     LARGEST,
     add_and_list,
@@ -81,25 +82,6 @@ def _add_words(words, indptr, classes, scores, total, met, listed):
 
 
 @kernel
-def _offer(labels, values, size, label, value):
-    """Insert a class into a best-first list if it is good enough; of equals the smaller first."""
-    k = labels.shape[0]
-    if size == k:
-        worst = values[k - 1]
-        if value < worst or (value == worst and label > labels[k - 1]):
-            return size
-        size -= 1
-    q = size
-    while q > 0 and (values[q - 1] < value or (values[q - 1] == value and labels[q - 1] > label)):
-        values[q] = values[q - 1]
-        labels[q] = labels[q - 1]
-        q -= 1
-    values[q] = value
-    labels[q] = label
-    return size + 1
-
-
-@kernel
 def _offer_absent(known, met, absent, labels, values, size):
     """Offer the classes that share no word, all of the same score, the smallest first."""
     k = labels.shape[0]
@@ -110,7 +92,7 @@ def _offer_absent(known, met, absent, labels, values, size):
         if offered == k:
             break
         if not met[known[r]]:
-            size = _offer(labels, values, size, known[r], absent)
+            size = offer(labels, values, size, known[r], absent)
             offered += 1
     return size
 
@@ -182,7 +164,7 @@ def _best_by_bounds(
         upper[r] = high
         first[c] = 0.0
         second[c] = 0.0
-        size = _offer(labels, values, size, listed[r], low)
+        size = offer(labels, values, size, listed[r], low)
     if size == labels.shape[0]:
         floor = max(floor, values[size - 1])
     size = 0
@@ -193,7 +175,7 @@ def _best_by_bounds(
             listed[r], total, near_weight, next_weight, share * shares[listed[r]] + MARGIN,
             f_indptr, f_words, f_weights, s_indptr, s_places, query, cosines,
         )  # fmt: skip
-        size = _offer(labels, values, size, listed[r], score)
+        size = offer(labels, values, size, listed[r], score)
     for p in range(words.shape[0]):
         query[words[p]] = 0.0
     for r in range(n_near):
@@ -219,7 +201,7 @@ def _best_of_all(
         score = total[c] + near_weight * distance(first[c]) + next_weight * distance(second[c])
         first[c] = 0.0
         second[c] = 0.0
-        size = _offer(labels, values, size, listed[r], score)
+        size = offer(labels, values, size, listed[r], score)
     return size
 
 

@@ -32,24 +32,7 @@ _Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of training.
-
-    Attributes
-    ----------
-    weights : array of shape (10,)
-        Of the normalised features.
-    lowest, width : arrays of shape (10,)
-        Least value and range of each feature.
-    C : float
-    Cs : array of shape (S,)
-        Those that were compared; empty if there was nothing to choose.
-    accuracy : array of shape (S, F)
-        Shares of the documents of each fold with a true class on top.
-    objective, violation, gap : float
-        See `StreamedFit`.
-    passes : int
-        Passes over the pairs, for everything.
-    """
+    """What training finds; the attributes of `PairRanker` say what the numbers are."""
 
     weights: NDArray[np.float64]
     lowest: NDArray[np.float64]
@@ -65,19 +48,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Learner:
-    """How to learn from pairs.
-
-    Attributes
-    ----------
-    C : float or None
-        None: the best of `TRIED_CS`.
-    folds : int
-        Folds for that choice.
-    seed : int
-    n_jobs : int or None
-    identity : str
-        The name of the work in checkpoints.
-    """
+    """How to learn from pairs: the parameters of `PairRanker`, and the work's checkpoint name."""
 
     C: float | None
     folds: int
@@ -118,7 +89,11 @@ class Learner:
         C = USUAL_C if self.C is None else float(self.C)
         if self.C is None and folds >= 2:
             Cs = TRIED_CS
-            weights, passes = self._trials(stream, folds, run.part("choosing"))
+            trials = fit_streamed(
+                stream, len(SIMILARITY_NAMES), Cs=TRIED_CS.tolist(), folds=folds, tol=ROUGH,
+                n_jobs=self.n_jobs, run=run.part("choosing"), identity=self.identity,
+            )  # fmt: skip
+            weights, passes = trials.weights, trials.passes + 1
             judge = pairs
             if not pairs.leave_one_out:  # documents in their own classes would all be right
                 judge = TransformedSet(pairs.profiles, n_jobs=pairs.n_jobs)
@@ -126,7 +101,6 @@ class Learner:
             accuracy = hits / np.maximum(judged, 1)
             best = int(hits.sum(axis=1).argmax())  # of equal ones the smallest C
             C, start = float(Cs[best]), weights[best].mean(axis=0).reshape(1, 1, -1)
-            passes += 1
         fit = fit_streamed(
             stream, len(SIMILARITY_NAMES), Cs=[C], warm_start=start, tol=FINE, n_jobs=self.n_jobs,
             run=run.part("training"), identity=self.identity,
@@ -158,40 +132,16 @@ class Learner:
         judged = np.bincount(asked[asked >= 0], minlength=weights.shape[1])
         return pairs.hits(weights, fold_of, drawn.tolist()), judged
 
-    def _trials(self, stream: PairStream, folds: int, run: Run) -> tuple[_Array, int]:
-        fit = fit_streamed(
-            stream, len(SIMILARITY_NAMES), Cs=TRIED_CS.tolist(), folds=folds, tol=ROUGH,
-            n_jobs=self.n_jobs, run=run, identity=self.identity,
-        )  # fmt: skip
-        return fit.weights, fit.passes
-
 
 def scale_of_scores(
     pairs: TransformedSet, weights: _Array, *, several: bool, seed: int
 ) -> tuple[float, float]:
     """By how much a label may trail the best one, and the score halfway between right and wrong.
 
-    Parameters
-    ----------
-    pairs : TransformedSet
-    weights : array of shape (10,)
-        Of the features as they are, not normalised.
-    several : bool
-        Whether documents have several labels; if not, the margin is 0.
-    seed : int
-        Of the documents that are used: 2,000 at most, or 200 if there is no margin to choose.
-
-    Returns
-    -------
-    margin : float
-        The one with the highest F1 of a document's labels, on average, where those within the
-        margin of the best are predicted if they share a word with the document.
-    centre : float
-        The median of the means of the best true class and the best other one.
-
-    Notes
-    -----
-    O(classes met) per document used.
+    The margin has the highest F1 of a document's labels, on average, where those within it of the
+    best are predicted if they share a word with the document; it is 0 unless documents have
+    `several` labels. The centre is the median of the means of the best true class and the best
+    other one. `weights` are those of the features as they are. O(classes met) per document used.
     """
     documents = np.flatnonzero(pairs.true_classes)
     enough = SAMPLE if several else FEW
@@ -206,15 +156,13 @@ def scale_of_scores(
         scores = found.values @ weights
         is_true = np.isin(found.classes, own[usable])
         counted = is_true | ~np.isin(found.classes, own)
-        unlisted = len(found.classes) < pairs.n_classes
-        best = max(scores[counted].max(initial=-np.inf), nothing if unlisted else -np.inf)
+        unlisted = nothing if len(found.classes) < pairs.n_classes else -np.inf
+        best = max(scores[counted].max(initial=-np.inf), unlisted)
         gaps.append(_smallest(best - scores[counted]))
         listed.append(int(counted.sum()))
         true_gaps.append(np.sort(best - scores[is_true]))
         wanted.append(int(usable.sum()))
-        other = max(
-            scores[counted & ~is_true].max(initial=-np.inf), nothing if unlisted else -np.inf
-        )
+        other = max(scores[counted & ~is_true].max(initial=-np.inf), unlisted)
         middles.append((scores[is_true].max(initial=nothing) + other) / 2)
     finite = np.array(middles)[np.isfinite(middles)]
     centre = float(np.median(finite)) if len(finite) else nothing

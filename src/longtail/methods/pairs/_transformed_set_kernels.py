@@ -10,17 +10,9 @@ import numpy as np
 
 from longtail._numba import kernel
 from longtail._sparse import offer
+from longtail.runtime.random_kernels import GOLDEN, mixed
 
 ALL, UNIFORM, HARDEST = 0, 1, 2
-
-
-@kernel
-def mixed(state):
-    """A 64-bit number that looks random (splitmix64): distinct states give distinct numbers."""
-    z = state + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @kernel
@@ -56,7 +48,7 @@ def _choose_uniformly(is_own, n_rivals, n_wanted, state, chosen):
         if is_own[p]:
             chosen[p] = False
             continue
-        state = mixed(state)
+        state = mixed(state + GOLDEN)
         share = np.float64(state >> np.uint64(11)) * 2.0**-53
         chosen[p] = share * left < need
         left -= 1
@@ -107,10 +99,9 @@ def difference_rows(
                 continue
             true = values[start + places[r]] if places[r] >= 0 else absent
             if sampled and kind == UNIFORM:
-                state = mixed(
-                    mixed(mixed(np.uint64(seed)) ^ np.uint64(first_document + i))
-                    ^ np.uint64(ours[r])
-                )
+                state = mixed(np.uint64(seed) + GOLDEN)
+                state = mixed((state ^ np.uint64(first_document + i)) + GOLDEN)
+                state = mixed((state ^ np.uint64(ours[r])) + GOLDEN)
                 _choose_uniformly(is_own, n_rivals, n_pairs, state, chosen)
             for p in range(stop - start):
                 if chosen[p]:

@@ -9,6 +9,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail._numba import csr_arrays
 from longtail.explanation import Explanation, as_column
 from longtail.methods.pairs._similarity_kernels import OF_CLASS, fill_table
 from longtail.methods.pairs.profiles import ClassProfiles
@@ -16,7 +17,6 @@ from longtail.methods.pairs.similarity import (
     ABSENT,
     SIMILARITY_NAMES,
     Similarities,
-    arrays_of,
     similarities,
 )
 
@@ -34,7 +34,6 @@ def explain_class(
     weights: NDArray[np.float64],
     lowest: NDArray[np.float64],
     width: NDArray[np.float64],
-    unit: float = 1.0,
 ) -> Explanation:
     """Why a document scores what it does for a class, against the runner-up. O(classes and words).
 
@@ -42,23 +41,8 @@ def explain_class(
     the first eight similarities; the bias is the rest: the distances to the nearest documents, and
     where the scales of the features begin. The table "words" shows what each word adds to either
     score; "similarities" shows the ten similarities of both, raw and scaled to the range seen in
-    training. The column "difference" adds up to the lead over the runner-up.
-
-    Parameters
-    ----------
-    profiles : ClassProfiles
-    counts : csr_array of shape (1, D)
-        The document.
-    column : int
-        The class.
-    classes, words : arrays of shape (L,) and (D,)
-        Names.
-    n : int
-        How many words to show.
-    weights, lowest, width : arrays of shape (10,)
-        Weights of the normalised similarities, and what normalises them.
-    unit : float
-        The value of a count of one.
+    training. The column "difference" adds up to the lead over the runner-up. `weights` are those of
+    the similarities scaled by `lowest` and `width`; `n` words are shown.
     """
     found = similarities(profiles, counts)
     per_unit = weights / width
@@ -73,7 +57,7 @@ def explain_class(
     theirs = np.zeros_like(ours)
     if runner_up is not None:
         theirs = word_parts(profiles, counts.indices, runner_up) @ per_unit[:SUMS]
-    values = counts.data * unit
+    values = counts.data * profiles.unit
     shared = np.flatnonzero((ours != 0) | (theirs != 0))
     shared = shared[np.argsort(-np.abs(ours[shared]), kind="stable")][:n]
     parts = normalised * weights
@@ -100,7 +84,7 @@ def explain_class(
         "lead": float(scores[0] - scores[1]),
     }  # fmt: skip
     return Explanation.by_features(
-        _name(classes, column), counts * unit, ours / values, words, n, score=scores[0],
+        _name(classes, column), counts * profiles.unit, ours / values, words, n, score=scores[0],
         summary=rival or {"runner-up": None},
         details={name: pl.DataFrame(columns) for name, columns in details.items()},
     )  # fmt: skip
@@ -135,7 +119,7 @@ def word_parts(profiles: ClassProfiles, words: NDArray[Any], column: int) -> NDA
     >>> word_parts(profiles, np.array([0, 2]), 0).round(2).tolist()
     [[1.1, 1.1, 0.69, 0.46, 0.51, 0.38, 0.85, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
     """
-    indptr, places, counts = arrays_of(sp.csr_array(profiles.index[words][:, [column]]))
+    indptr, places, counts = csr_arrays(sp.csr_array(profiles.index[words][:, [column]]))
     idf, rarity = profiles.inverse_frequencies[words], profiles.rarities[words]
     of_class = np.empty((len(counts), len(OF_CLASS)))
     length = profiles.lengths[column : column + 1]

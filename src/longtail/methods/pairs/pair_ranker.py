@@ -110,25 +110,6 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     feature_kind: ClassVar[Any] = "counts"
     kept_data: ClassVar[tuple[str, ...]] = ("profiles_",)
 
-    weights_: NDArray[np.float64]
-    lowest_: NDArray[np.float64]
-    range_: NDArray[np.float64]
-    C_: float
-    Cs_: NDArray[np.float64]
-    accuracy_: NDArray[np.float64]
-    pairs_: str
-    n_pairs_: int
-    n_left_out_: int
-    one_class_: bool
-    margin_: float
-    centre_: float
-    objective_: float
-    violation_: float
-    gap_: float
-    n_iter_: int
-    unit_: float
-    profiles_: dict[str, Any]
-
     def __init__(
         self,
         *,
@@ -320,7 +301,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             raise InputError(f"{name!r} has no training document, so nothing is known of it.")
         return explain_class(
             self._profiles(), self._counts(x), column, classes=self.classes_, words=names, n=n,
-            weights=self.weights_, lowest=self.lowest_, width=self.range_, unit=self.unit_,
+            weights=self.weights_, lowest=self.lowest_, width=self.range_,
         )  # fmt: skip
 
     def generalization_bound(self, X: Any, Y: Any, *, delta: float = 0.05) -> GeneralizationBound:

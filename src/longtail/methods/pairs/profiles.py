@@ -6,7 +6,8 @@ that use it, so that a document meets only classes it shares a word with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from longtail.errors import InputError, ModelError
 from longtail.methods._soundness import is_array
 
 LARGEST_COUNT = 2.0**53  # larger whole numbers are not exact in float64
+_KEPT = ("totals", "frequencies", "n_documents", "collection_length", "documents", "members")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +30,6 @@ class ClassProfiles:
 
     Parameters
     ----------
-    index : csr_array of shape (D, L)
-        Count of each word in the mega-document of each class, y_t in the paper's Table 1.
-    lengths : float64 array of shape (L,)
-        Words of each class, \\|y\\|.
     totals : float64 array of shape (D,)
         Count of each word in the collection, S_t; zero for words it does not have.
     frequencies : int64 array of shape (D,)
@@ -47,6 +45,13 @@ class ClassProfiles:
         Ones: the classes of each document, any number.
     unit : float
         The value of a count of one: 1 for words, less for weights of terms in small units.
+
+    Attributes
+    ----------
+    index : csr_array of shape (D, L)
+        Count of each word in the mega-document of each class, y_t in the paper's Table 1.
+    lengths : float64 array of shape (L,)
+        Words of each class, \\|y\\|.
 
     Notes
     -----
@@ -65,8 +70,6 @@ class ClassProfiles:
     ([2.0, 2.0, 4.0], [1, 2, 1])
     """
 
-    index: sp.csr_array
-    lengths: NDArray[np.float64]
     totals: NDArray[np.float64]
     frequencies: NDArray[np.int64]
     n_documents: int
@@ -98,7 +101,7 @@ class ClassProfiles:
         if not documents.shape[0]:
             raise InputError("There are no documents; class profiles need at least one.")
         totals, frequencies = _statistics(documents)
-        return cls._made(
+        return cls(
             totals, frequencies, documents.shape[0], float(totals.sum()), documents, members, unit
         )
 
@@ -129,15 +132,23 @@ class ClassProfiles:
         _check_rows(documents, members)
         totals, frequencies = _statistics(documents)
         known = self.totals > 0
-        return self._made(
-            np.where(known, self.totals, totals),
-            np.where(known, self.frequencies, frequencies),
-            self.n_documents,
-            self.collection_length,
-            sp.csr_array(sp.vstack([self.documents, documents], format="csr")),
-            sp.csr_array(sp.block_diag([self.members, members], format="csr")),
-            self.unit,
+        return replace(
+            self,
+            totals=np.where(known, self.totals, totals),
+            frequencies=np.where(known, self.frequencies, frequencies),
+            documents=sp.csr_array(sp.vstack([self.documents, documents], format="csr")),
+            members=sp.csr_array(sp.block_diag([self.members, members], format="csr")),
         )
+
+    @cached_property
+    def index(self) -> sp.csr_array:
+        """Count of each word in the mega-document of each class, (D, L)."""
+        return as_csr((self.documents.T @ self.members).tocsr())
+
+    @cached_property
+    def lengths(self) -> NDArray[np.float64]:
+        """Words of each class, (L,)."""
+        return self.members.T @ np.asarray(self.documents.sum(axis=1)).ravel()
 
     @property
     def inverse_frequencies(self) -> NDArray[np.float64]:
@@ -156,14 +167,7 @@ class ClassProfiles:
 
     def to_arrays(self) -> dict[str, Any]:
         """The arrays of a model folder; index and lengths are recomputed from the documents."""
-        return {
-            "totals": self.totals,
-            "frequencies": self.frequencies,
-            "n_documents": self.n_documents,
-            "collection_length": self.collection_length,
-            "documents": self.documents,
-            "members": self.members,
-        }
+        return {name: getattr(self, name) for name in _KEPT}
 
     @classmethod
     def from_arrays(cls, arrays: Any, *, n_classes: int | None = None, unit: float = 1.0) -> Self:
@@ -191,8 +195,7 @@ class ClassProfiles:
             ...
         longtail.errors.ModelError: The class profiles of the model are incomplete; it was altered.
         """
-        names = set(ClassProfiles.__annotations__) - {"index", "lengths", "unit"}
-        if not isinstance(arrays, dict) or set(arrays) != names:
+        if not isinstance(arrays, dict) or set(arrays) != set(_KEPT):
             raise ModelError("The class profiles of the model are incomplete; it was altered.")
         documents, members = arrays["documents"], arrays["members"]
         if not (
@@ -208,10 +211,11 @@ class ClassProfiles:
             )
         n_documents, length = arrays["n_documents"], arrays["collection_length"]
         totals, frequencies = arrays["totals"], arrays["frequencies"]
-        if np.shape(totals) != (documents.shape[1],):
-            raise ModelError(
-                "The statistics of the class profiles are damaged; the model was altered."
-            )
+        damaged = ModelError(
+            "The statistics of the class profiles are damaged; the model was altered."
+        )
+        if np.shape(totals) != (documents.shape[1],):  # before an array of that size is made
+            raise damaged
         known = np.bincount(documents.indices, minlength=documents.shape[1]) > 0
         if not (
             _is_vector(totals, np.float64, known)
@@ -223,53 +227,15 @@ class ClassProfiles:
             and 0 <= length < np.inf
             and (length > 0 or not known.any())
         ):
-            raise ModelError(
-                "The statistics of the class profiles are damaged; the model was altered."
-            )
-        return cls._made(
-            totals,
-            frequencies,
-            n_documents,
-            length,
-            as_csr(documents, np.float64),
-            as_csr(members, np.float64),
-            unit,
-        )
-
-    @classmethod
-    def _made(
-        cls,
-        totals: NDArray[np.float64],
-        frequencies: NDArray[np.int64],
-        n_documents: int,
-        collection_length: float,
-        documents: sp.csr_array,
-        members: sp.csr_array,
-        unit: float,
-    ) -> Self:
-        index = as_csr((documents.T @ members).tocsr())
-        lengths = members.T @ np.asarray(documents.sum(axis=1)).ravel()
+            raise damaged
         return cls(
-            index=index,
-            lengths=lengths,
-            totals=totals,
-            frequencies=frequencies,
-            n_documents=n_documents,
-            collection_length=collection_length,
-            documents=documents,
-            members=members,
-            unit=unit,
-        )
+            totals, frequencies, n_documents, length, as_csr(documents, np.float64),
+            as_csr(members, np.float64), unit,
+        )  # fmt: skip
 
 
 def checked_counts(X: Any, n_words: int | None = None) -> sp.csr_array:
     """Counts of words as float64 CSR without stored zeros; an error for other values. O(nnz).
-
-    Parameters
-    ----------
-    X : sparse matrix of shape (n, D)
-    n_words : int, optional
-        What D must be.
 
     Examples
     --------

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._numba import read_only
+from longtail._numba import csr_arrays
 from longtail._sparse import from_ranked
 from longtail.errors import InputError, ParameterError
 from longtail.methods.pairs._neighbour_kernels import LARGEST, all_unit_weights
@@ -133,14 +133,14 @@ def similarities(
                 f"{profiles.documents.shape[0]} of the profiles."
             )
         left_out = np.ascontiguousarray(tables.place[first : first + n])
-    room = _room(counts, own, tables.classes[0])
+    room = int(most_met(counts, own, tables.classes[0]).sum())
     indptr = np.zeros(n + 1, dtype=np.int64)
     classes = np.empty(room, dtype=np.int64)
     values = np.empty((room, len(SIMILARITY_NAMES)))
     model = (*tables.classes, *tables.neighbours)
     with tables.scratch() as scratch:
         rest = (*model, *scratch, indptr, classes, values)
-        pair_rows(*arrays_of(counts), *arrays_of(own)[:2], left_out, *rest)
+        pair_rows(*csr_arrays(counts), *csr_arrays(own)[:2], left_out, *rest)
     end = indptr[-1]
     if 2 * end < room:
         return Similarities(indptr, classes[:end].copy(), values[:end].copy(), ABSENT)
@@ -227,7 +227,7 @@ class ClassScorer:
         check_count(k=k)
         counts = checked_counts(X, self._shape[0])
         n, k = counts.shape[0], min(int(k), len(self._known))
-        points = arrays_of(counts)
+        points = csr_arrays(counts)
         model = (*self._distances, self._known, *self._model)
         labels = np.empty((n, k), dtype=np.int32)
         values = np.empty((n, k))
@@ -254,7 +254,7 @@ class _Tables:
     """
 
     def __init__(self, profiles: ClassProfiles) -> None:
-        indptr, classes, counts = arrays_of(profiles.index)
+        indptr, classes, counts = csr_arrays(profiles.index)
         idf, rarity = profiles.inverse_frequencies, profiles.rarities
         unit, lengths = profiles.unit, profiles.lengths
         kept = len(counts) if 40 * len(counts) <= TABLE_BYTES else 0
@@ -269,14 +269,14 @@ class _Tables:
         self.place[order] = np.arange(len(order))
         members, unit = profiles.members[order], profiles.documents[order]
         weights = np.empty(unit.nnz)
-        all_unit_weights(*arrays_of(unit), idf, weights)
+        all_unit_weights(*csr_arrays(unit), idf, weights)
         unit.data = weights
         unit.eliminate_zeros()
-        self.slots = arrays_of(members.T.tocsr())[:2]
+        self.slots = csr_arrays(members.T.tocsr())[:2]
         self.neighbours: _Arrays = (
-            *arrays_of(unit.T.tocsr()), *self.slots, *arrays_of(members)[:2],
+            *csr_arrays(unit.T.tocsr()), *self.slots, *csr_arrays(members)[:2],
         )  # fmt: skip
-        self.documents = arrays_of(unit)
+        self.documents = csr_arrays(unit)
         n, n_classes = members.shape
         self.scratch = _Pool(
             lambda: (
@@ -328,17 +328,8 @@ def _by_first_class(members: sp.csr_array) -> NDArray[np.int64]:
     return np.argsort(first_class, kind="stable")
 
 
-def arrays_of(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The arrays of a CSR matrix in the types of the kernels, not copied if possible."""
-    return (
-        read_only(matrix.indptr, np.int64),
-        read_only(matrix.indices, np.int32),
-        read_only(matrix.data, np.float64),
-    )
-
-
-def _room(counts: sp.csr_array, own: sp.csr_array, indptr: NDArray[np.int64]) -> int:
-    """A bound on how many classes a block of documents meets, document by document."""
+def most_met(counts: sp.csr_array, own: sp.csr_array, indptr: NDArray[Any]) -> NDArray[np.int64]:
+    """A bound on how many classes each document meets, with its own; `indptr` is the index's."""
     postings = np.concatenate(([0], np.cumsum(np.diff(indptr)[counts.indices])))
     met = np.diff(postings[counts.indptr]) + np.diff(own.indptr)
-    return int(np.minimum(met, own.shape[1]).sum())
+    return np.minimum(met, own.shape[1]).astype(np.int64)

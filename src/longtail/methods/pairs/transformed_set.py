@@ -30,7 +30,12 @@ from longtail.methods.pairs._transformed_set_kernels import (
     widen,
 )
 from longtail.methods.pairs.profiles import ClassProfiles
-from longtail.methods.pairs.similarity import SIMILARITY_NAMES, Similarities, similarities
+from longtail.methods.pairs.similarity import (
+    SIMILARITY_NAMES,
+    Similarities,
+    most_met,
+    similarities,
+)
 from longtail.runtime.executor import run_threads
 from longtail.solvers.streamed import Block
 
@@ -176,11 +181,9 @@ class TransformedSet:
     @cached_property
     def met(self) -> NDArray[np.int64]:
         """A bound on the classes that are listed for each document. O(words of the documents)."""
-        documents, members = self.profiles.documents, self.profiles.members
-        postings = np.diff(self.profiles.index.indptr)[documents.indices]
-        ends = np.concatenate(([0], np.cumsum(postings)))
-        met = np.diff(ends[documents.indptr]) + np.diff(members.indptr)
-        return np.minimum(met, self.n_classes).astype(np.int64)
+        profiles = self.profiles
+        met = most_met(profiles.documents, profiles.members, profiles.index.indptr)
+        return np.minimum(met, self.n_classes)
 
     @cached_property
     def true_classes(self) -> NDArray[np.int64]:

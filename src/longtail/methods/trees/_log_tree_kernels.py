@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from longtail._numba import kernel
+from longtail.runtime.random_kernels import GOLDEN, mixed
 
 PARENT, LEFT, RIGHT, REGRESSOR = 0, 1, 2, 3
 """Columns of `links`, -1 for none: a leaf has no children and no regressor."""
@@ -27,15 +28,6 @@ COUNT, STEPS = 0, 1
 
 
 @kernel
-def mixed(key):
-    """A 64-bit number whose every bit depends on every bit of the key: splitmix64's finaliser."""
-    z = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@kernel
 def slot_of(regressor, feature, n_features, bits):
     """Where a regressor keeps the weight of a feature; with `bits` 0 every pair has its own place.
 
@@ -44,7 +36,7 @@ def slot_of(regressor, feature, n_features, bits):
     key = np.int64(regressor) * (n_features + 1) + feature
     if bits == 0:
         return key
-    return np.int64(mixed(key) >> np.uint64(64 - bits))
+    return np.int64(mixed(np.uint64(key) + GOLDEN) >> np.uint64(64 - bits))
 
 
 @kernel
@@ -82,7 +74,7 @@ def learn(indices, data, first, last, regressor, n_features, bits, weights, targ
 def find(keys, key):
     """The place of a key in the table, or the free one where it belongs."""
     mask = keys.shape[0] - 1
-    place = np.int64(mixed(key)) & mask
+    place = np.int64(mixed(np.uint64(key) + GOLDEN)) & mask
     while keys[place] != key and keys[place] != -1:
         place = (place + 1) & mask
     return place
@@ -218,9 +210,10 @@ def move_entries(n_classes, stats, tally, keys, margins, counts, to):
 
 
 @kernel
-def walk(indptr, indices, data, first, last, n_features, bits, weights, links, leaves):
-    """The leaf of each row from `first` to `last`. O(depth·nnz) per row."""
-    for i in range(first, last):
+def walk(indptr, indices, data, n_features, bits, weights, links):
+    """The leaf of each row. O(depth·nnz) per row."""
+    leaves = np.empty(indptr.shape[0] - 1, np.int64)
+    for i in range(leaves.shape[0]):
         node = np.int64(0)
         while links[node, LEFT] >= 0:
             value = margin(
@@ -229,6 +222,7 @@ def walk(indptr, indices, data, first, last, n_features, bits, weights, links, l
             )  # fmt: skip
             node = np.int64(links[node, LEFT] if value < 0 else links[node, RIGHT])
         leaves[i] = node
+    return leaves
 
 
 @kernel

@@ -13,7 +13,7 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._numba import read_only
+from longtail._numba import csr_arrays, read_only
 from longtail._sparse import from_ranked
 from longtail.base import Explanation, ExtremeClassifier
 from longtail.errors import ModelError
@@ -119,13 +119,6 @@ class LogTree(ExtremeClassifier):
     method: ClassVar[str] = "logtree"
     paper: ClassVar[str] = "Choromanska & Langford 2015"
 
-    links_: NDArray[np.int32]
-    counts_: sp.csr_array
-    weights_: NDArray[np.float32]
-    table_bits_: int
-    depth_: int
-    n_swaps_: int
-
     def __init__(
         self,
         *,
@@ -187,7 +180,7 @@ class LogTree(ExtremeClassifier):
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         X, y = one_class_per_row(X, Y, "LogTree")
-        rows = _arrays_of(X)
+        rows = csr_arrays(X)
         n_features, n_classes = X.shape[1], Y.shape[1]
         n_nodes = self._nodes(len(np.unique(y)), len(y))
         exact = n_nodes * (n_features + 1) <= 2**self.table_bits
@@ -251,9 +244,7 @@ class LogTree(ExtremeClassifier):
         weights, links = read_only(self.weights_), read_only(self.links_)
 
         def work(x: sp.csr_array) -> NDArray[np.int64]:
-            n, leaves = x.shape[0], np.empty(x.shape[0], dtype=np.int64)
-            walk(*_arrays_of(x), 0, n, x.shape[1], self.table_bits_, weights, links, leaves)
-            return leaves
+            return walk(*csr_arrays(x), x.shape[1], self.table_bits_, weights, links)
 
         return np.concatenate(in_blocks(work, X, size=SPAN, n_jobs=self.n_jobs))
 
@@ -266,18 +257,11 @@ class LogTree(ExtremeClassifier):
         self, leaves: NDArray[np.int64], k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The best k classes of each leaf and their scores, -1 and NaN where there are fewer."""
-        counts, (shares, totals) = self.counts_, _shares_of(self)
+        shares, totals = _shares_of(self)
         labels = np.full((len(leaves), k), -1, dtype=np.int64)
         values = np.full((len(leaves), k), np.nan)
-        best_of_leaves(
-            leaves,
-            read_only(self.links_),
-            *_frozen_structure(counts),
-            shares,
-            totals,
-            labels,
-            values,
-        )
+        links, structure = read_only(self.links_), csr_arrays(self.counts_, np.int64)[:2]
+        best_of_leaves(leaves, links, *structure, shares, totals, labels, values)
         return labels, values
 
     def _commit(self, X: sp.csr_array) -> sp.csr_array:
@@ -368,20 +352,8 @@ def _shares_of(tree: LogTree) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     def make() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         totals = np.asarray(counts.sum(axis=1), dtype=np.float64)
         shares = np.empty(counts.nnz)
-        data = read_only(counts.data, np.int64)
-        smooth(read_only(links), *_frozen_structure(counts), data, totals, counts.shape[1], shares)
+        arrays = csr_arrays(counts, np.int64)
+        smooth(read_only(links), *arrays, totals, counts.shape[1], shares)
         return shares, totals
 
     return kept_for(tree, "shares", (counts, links), make)
-
-
-def _arrays_of(X: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    return (
-        read_only(X.indptr, np.int64),
-        read_only(X.indices, np.int32),
-        read_only(X.data, np.float64),
-    )
-
-
-def _frozen_structure(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any]]:
-    return read_only(matrix.indptr, np.int64), read_only(matrix.indices, np.int32)
