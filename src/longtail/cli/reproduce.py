@@ -117,8 +117,8 @@ def reproduce(
     for trial in trials:
         place_of(trial, place)
     reproduction = Reproduction(
-        wanted, place, names, seeds=seeds, slow=slow, choose=choose, tail=tail, jobs=jobs,
-        as_json=as_json, quiet=quiet,
+        paper=wanted, data=place, methods=names, seeds=seeds, slow=slow, choose=choose, tail=tail,
+        jobs=jobs, as_json=as_json, quiet=quiet,
     )  # fmt: skip
     try:
         reproduction.run(trials)

@@ -86,18 +86,7 @@ def stratified(
 ) -> NDArray[np.bool_]:
     """Which points to test on: of each class this share, at least one, and never all.
 
-    Parameters
-    ----------
-    classes : int array of shape (n,)
-        The class of each point; one that has a single point keeps it for training.
-    share : float
-        Of the points of a class, rounded half up.
-    rng : numpy.random.Generator
-        Draws them.
-
-    Notes
-    -----
-    O(n log n).
+    The share is rounded half up; a class with a single point keeps it for training.
 
     Examples
     --------
