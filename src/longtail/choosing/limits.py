@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from longtail.base import ExtremeClassifier
 from longtail.choosing.problem import Problem
@@ -37,8 +36,9 @@ class Limits:
     memory_limit: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("time_limit", "memory_limit"):
-            _check_positive(name, getattr(self, name))
+        for name, value in vars(self).items():
+            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise ParameterError(f"{name} must be a positive number, not {value!r}.")
 
     def objection(self, problem: Problem, classifier: ExtremeClassifier) -> str | None:
         """Why a method is not to be tried on some data, in one sentence; None if it is.
@@ -82,8 +82,3 @@ class Limits:
                 f"{have}: {needed.reason}."
             )
         return None
-
-
-def _check_positive(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
-        raise ParameterError(f"{name} must be a positive number, not {value!r}.")

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from sklearn.base import clone
 
 from longtail.base import ExtremeClassifier
@@ -16,12 +17,14 @@ from longtail.choosing.model_size import count_parameters
 from longtail.choosing.peak_memory import PeakMemory
 from longtail.choosing.problem import Problem
 from longtail.choosing.results import Result
-from longtail.choosing.tail_curves import curve_on_test
+from longtail.decisions import HeldOutScores, tail_curve
 from longtail.metrics import evaluate_model
 from longtail.runtime.run import Progress
 
 _FEW = 64
 """Points that a method is tried on before its clock starts, so that its kernels are compiled."""
+_DEPTH = 100
+"""Labels per point that a tail weight may bring to the front."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +101,30 @@ def result_on_test(
         peak_bytes=trained.peak_bytes,
         n_parameters=count_parameters(model),
         by_frequency=found.by_frequency,
-        tail_curve=curve_on_test(problem, model, k=k) if curves else None,
+        tail_curve=_curve_on_test(problem, model, k) if curves else None,
     )
+
+
+def _curve_on_test(
+    problem: Problem, model: ExtremeClassifier, k: Sequence[int]
+) -> pl.DataFrame | None:
+    """P@k and PSP@k of the test part over a grid of tail weights: what could be gained.
+
+    None if the method offers one label per point at most, which no weight can re-rank.
+    """
+    scores = model.predict_topk(problem.features(model.feature_kind).X_test, max(_DEPTH, *k))
+    if np.diff(scores.indptr).max(initial=0) < 2:
+        return None
+    scores.resize(problem.test.Y.shape)
+    held = HeldOutScores(
+        scores=scores,
+        truth=problem.test.Y,
+        fold=np.zeros(len(problem.test), dtype=np.int64),
+        label_counts=problem.label_counts[None],
+        n_points=np.array([len(problem.train)]),
+        calibration=model.score_scale,
+    )
+    return tail_curve(held, k=k, propensity_constants=problem.propensity_constants)
 
 
 def _compile(problem: Problem, classifier: ExtremeClassifier) -> None:

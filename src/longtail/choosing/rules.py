@@ -28,6 +28,12 @@ class Rule:
         Its name at the command line.
     wants : tuple of Want
         What it is good at.
+    why : callable
+        A sentence with the measured numbers.
+    prefer : str
+        When to prefer it to the recommended method.
+    page : str
+        The page that has the measurements.
     data : str
         The data that it suits, in words.
     first : str
@@ -36,23 +42,17 @@ class Rule:
         Whether it suits the data, whatever is wanted.
     leads : callable
         Whether, of what suits, it comes first where nothing is said of what is wanted.
-    why : callable
-        A sentence with the measured numbers.
-    prefer : str
-        When to prefer it to the recommended method.
-    page : str
-        The page that has the measurements.
     """
 
     method: str
     wants: tuple[Want, ...]
-    data: str
-    first: str
-    suits: Callable[[DataFacts], bool]
-    leads: Callable[[DataFacts], bool]
     why: Callable[[DataFacts], str]
     prefer: str
     page: str
+    data: str = "any"
+    first: str = "never"
+    suits: Callable[[DataFacts], bool] = lambda facts: True
+    leads: Callable[[DataFacts], bool] = lambda facts: False
 
 
 MANY_CLASSES = 500  # from which on one ranker has more macro-F1 than one-versus-all, C = 1
@@ -64,7 +64,6 @@ EXCLUSIVE = 0.9  # share of the labels in reach of one cluster from which on cod
 ENOUGH_LABELS = 100  # from which on it pays to solve fewer problems than labels
 ENOUGH_POINTS = 1000  # from which on prototypes can be learned
 FEW_ENOUGH = 100_000  # points up to which all of them are looked through for a prediction
-ANY, NEVER = "any", "never"
 
 DECISIVE = frozenset(
     {"points", "labels", "text", "one_class", "points_per_label", "label_sets", "exclusivity"}
@@ -74,10 +73,6 @@ connectivity, which is shown: exclusivity says the same of the clusters that a c
 
 
 SETS_REPEAT = f"at most {FEW_LABELS} labels in sets that {REPEATED:g} points have on average"
-
-
-def _never(facts: DataFacts) -> bool:
-    return False
 
 
 def _several(facts: DataFacts) -> bool:
@@ -165,9 +160,7 @@ RULES: tuple[Rule, ...] = (
         "powerset",
         ("sets",),
         data=f"several labels a point, {SETS_REPEAT}",
-        first=NEVER,
         suits=_sets_repeat,
-        leads=_never,
         why=lambda f: (
             f"There are only {f.label_sets:,} distinct label sets, of {f.points_per_set:.1f} "
             "points each: as classes of one problem they did about as well as a mixture."
@@ -178,9 +171,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "proxml",
         ("ranking", "rare"),
-        data=ANY,
         first="several labels a point",
-        suits=lambda f: True,
         leads=_several,
         why=lambda f: (
             f"{f.labels:,} labels, {f.tail_share:.0%} of them with fewer than 10 points, are to be "
@@ -193,10 +184,6 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dismec",
         ("ranking",),
-        data=ANY,
-        first=NEVER,
-        suits=lambda f: True,
-        leads=_never,
         why=lambda f: (
             f"{f.labels:,} labels are to be ranked: on EURLex-4K dense one-vs-rest weights had the "
             "highest precision, in a larger model."
@@ -211,9 +198,7 @@ RULES: tuple[Rule, ...] = (
             f"several labels a point, {ENOUGH_LABELS} or more in all, "
             f"{100 * EXCLUSIVE:.0f} % of them in reach of one cluster a point"
         ),
-        first=NEVER,
         suits=lambda f: _several(f) and f.labels >= ENOUGH_LABELS and _is_exclusive(f),
-        leads=_never,
         why=lambda f: (
             f"{f.exclusivity:.1%} of the labels are in reach of one cluster a point, so labels "
             "exclude each other by groups: there a robust Bloom code had the lowest Hamming loss "
@@ -225,10 +210,6 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "br",
         ("hamming", "sets"),
-        data=ANY,
-        first=NEVER,
-        suits=lambda f: True,
-        leads=_never,
         why=lambda f: (
             f"{f.labels:,} labels are decided one by one, each with a probability of its own."
         ),
@@ -239,9 +220,7 @@ RULES: tuple[Rule, ...] = (
         "dbpc",
         ("similar",),
         data=f"several labels a point, {ENOUGH_POINTS:,} points or more",
-        first=NEVER,
         suits=lambda f: _several(f) and f.points >= ENOUGH_POINTS,
-        leads=_never,
         why=lambda f: (
             f"{f.points:,} points become {f.points // 10:,} prototypes of 128 bits, so that a "
             "prediction is fast and shows similar training points."
@@ -253,9 +232,7 @@ RULES: tuple[Rule, ...] = (
         "knn",
         ("similar",),
         data=f"at most {FEW_ENOUGH:,} points",
-        first=NEVER,
         suits=lambda f: f.points <= FEW_ENOUGH,
-        leads=_never,
         why=lambda f: (
             f"{f.points:,} points are few enough to be looked through for every prediction, which "
             "then rests on cases that can be shown."

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longtail.errors import LongtailError, LongtailWarning, SkippedRowsWarning
+from longtail.errors import LongtailError, LongtailWarning, SkippedRowsWarning, printable
 
 REFUSED = 1
 SOME_SKIPPED = 3
@@ -106,8 +106,6 @@ def command_line(context: Any) -> str:
 
 def complain(what: object, kind: str = "Error: ") -> None:
     """Print a message on stderr, always on one line."""
-    from longtail.errors import printable
-
     with suppress(BrokenPipeError):
         print(f"{kind}{printable(what)}", file=sys.stderr, flush=True)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail.errors import ParameterError
 from longtail.methods.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def _option(name: str, *names: str, remark: str = "", metavar: str | None = None
         *names,
         help=f"{about.partition('. ')[0].rstrip('.')}. {remark}".strip(),
         metavar=metavar,
-        show_default=False,
         rich_help_panel=FEATURES,
     )
 
@@ -39,7 +39,6 @@ class FeatureOptions:
         typer.Option(
             help="What makes the features: text-features, row-scaler or another package's.",
             metavar="NAME",
-            show_default=False,
             rich_help_panel=FEATURES,
         ),
     ] = None
@@ -98,7 +97,6 @@ class FeatureOptions:
 
         What was given wins: a method that cannot use it says so itself.
         """
-        from longtail.errors import ParameterError
         from longtail.features import RowScaler, TextFeatures
         from longtail.features.made import usual_features
         from longtail.parameters import declared
@@ -116,7 +114,6 @@ class FeatureOptions:
 
     def _named_transformer(self, name: str) -> Any:
         """The transformer that was named, with the options that it takes."""
-        from longtail.errors import ParameterError
         from longtail.features import find_transformer
 
         cls, settings = find_transformer(name), self.settings()
@@ -133,8 +130,6 @@ def _typed(name: str) -> str:
 
 
 def _words_of(path: Path) -> list[str]:
-    from longtail.errors import ParameterError
-
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from longtail.errors import ParameterError
+
 if TYPE_CHECKING:
     from longtail.data import Dataset
 
@@ -42,7 +44,6 @@ TestSize = Annotated[
         "--test-size",
         help="Hold out this share (or, from 1 on, number) of the points and measure on them.",
         metavar="X",
-        show_default=False,
         rich_help_panel=TESTED,
     ),
 ]
@@ -95,8 +96,6 @@ class ReadingTexts:
     ] = None
 
     def __post_init__(self) -> None:
-        from longtail.errors import ParameterError
-
         if self.on_error not in (None, "raise", "skip"):
             raise ParameterError(f"--on-error is raise or skip, not {self.on_error!r}.")
         for name in set(_named_values(self.read or ())) & set(vars(self)):
@@ -210,8 +209,6 @@ def share_or_count(size: float) -> int | float:
     >>> share_or_count(0.2), share_or_count(100.0)
     (0.2, 100)
     """
-    from longtail.errors import ParameterError
-
     if not 0 < size < math.inf or (size >= 1 and size != int(size)):
         raise ParameterError(
             f"--test-size is a share of the points, such as 0.2, or a number of them, not {size:g}."
@@ -237,8 +234,6 @@ def parse_ranks(text: str) -> list[int]:
 
 
 def _named_values(words: Any) -> dict[str, Any]:
-    from longtail.errors import ParameterError
-
     found: dict[str, Any] = {}
     for word in words:
         name, equals, text = word.partition("=")

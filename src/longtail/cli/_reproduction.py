@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,44 +39,38 @@ from longtail.report import (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
 class Reproduction:
     """The trials one after the other; every method is shown as soon as it is finished."""
 
-    def __init__(
-        self,
-        paper: Paper,
-        data: Path,
-        methods: list[str],
-        *,
-        seeds: int | None,
-        slow: bool,
-        choose: bool,
-        tail: float | None,
-        jobs: int,
-        as_json: bool,
-        quiet: bool,
-    ) -> None:
-        self._paper, self._data, self._methods, self._seeds = paper, data, methods, seeds
-        self._slow, self._choose, self._tail, self._jobs = slow, choose, tail, jobs
-        self._as_json, self._quiet = as_json, quiet
-        self._found: list[dict[str, Any]] = []
-        self._rows: list[Reproduced] = []
+    paper: Paper
+    data: Path
+    methods: list[str]
+    seeds: int | None
+    slow: bool
+    choose: bool
+    tail: float | None
+    jobs: int
+    as_json: bool
+    quiet: bool
+    _found: list[dict[str, Any]] = field(default_factory=list)
+    _rows: list[Reproduced] = field(default_factory=list)
 
     def run(self, trials: list[Trial]) -> None:
         """All of it; on Ctrl-C what is finished is kept."""
         interrupted = False
-        self._say(f"{self._paper.title}\n{self._paper.source}\n")
+        self._say(f"{self.paper.title}\n{self.paper.source}\n")
         try:
             for trial in trials:
                 self._run(trial)
         except KeyboardInterrupt:
             interrupted = True
-        if self._as_json:
+        if self.as_json:
             print_json(
                 {
-                    "paper": self._paper.key,
-                    "title": self._paper.title,
-                    "source": self._paper.source,
+                    "paper": self.paper.key,
+                    "title": self.paper.title,
+                    "source": self.paper.source,
                     "trials": self._found,
                     "interrupted": interrupted,
                 }
@@ -85,34 +80,34 @@ class Reproduction:
 
     def draw(self, plot: Path) -> None:
         """The plot of what is finished."""
-        table = growth_table(self._paper, self._rows)
+        table = growth_table(self.paper, self._rows)
         if table.is_empty():
-            remark("No method finished, so there is no plot.", quiet=self._quiet)
+            remark("No method finished, so there is no plot.", quiet=self.quiet)
             return
-        save_figure(growth_figure(table, title=self._paper.title), plot)
-        remark(f"The plot is in {plot}.", quiet=self._quiet)
+        save_figure(growth_figure(table, title=self.paper.title), plot)
+        remark(f"The plot is in {plot}.", quiet=self.quiet)
 
     def _run(self, trial: Trial) -> None:
-        remark(f"Reading {trial.dataset}", quiet=self._quiet)
+        remark(f"Reading {trial.dataset}", quiet=self.quiet)
         described: dict[str, Any] = {"dataset": trial.dataset, "rows": []}
         self._found.append(described)
-        if self._choose and trial.choice is not None:
+        if self.choose and trial.choice is not None:
             trial = self._chosen(trial, described)
-        prepared = prepare_trial(self._paper, trial, self._data, n_seeds=self._seeds)
-        methods = self._methods or self._paper.methods_on(trial)
+        prepared = prepare_trial(self.paper, trial, self.data, n_seeds=self.seeds)
+        methods = self.methods or self.paper.methods_on(trial)
         self._begin(prepared, methods, described)
         missing: list[Reproduced] = []
         here: list[Reproduced] = []
         for method in methods:
-            if self._paper.methods[method] in known():
-                remark(f"Running {method} on {trial.dataset}", quiet=self._quiet)
+            if self.paper.methods[method] in known():
+                remark(f"Running {method} on {trial.dataset}", quiet=self.quiet)
             for row in run_method(
                 prepared,
                 method,
-                slow=self._slow,
-                tail=self._tail,
-                n_jobs=self._jobs,
-                progress=False if self._quiet else None,
+                slow=self.slow,
+                tail=self.tail,
+                n_jobs=self.jobs,
+                progress=False if self.quiet else None,
             ):
                 described["rows"].append(row.to_dict())
                 if row.result is None:
@@ -120,27 +115,28 @@ class Reproduction:
                 else:
                     self._rows.append(row)
                     here.append(row)
-                    counted = self._paper.counts_parameters
+                    counted = self.paper.counts_parameters
                     self._say(f"{reproduced_text(row, parameters=counted)}\n")
-        described["differences"] = [vars(each) for each in differences(self._paper, here)]
-        if described["differences"]:
-            self._say(f"{differences_text(differences(self._paper, here))}\n")
+        found = differences(self.paper, here)
+        described["differences"] = [vars(each) for each in found]
+        if found:
+            self._say(f"{differences_text(found)}\n")
         self._end(prepared, methods, missing)
 
     def _chosen(self, trial: Trial, described: dict[str, Any]) -> Trial:
         """The trial with settings chosen anew."""
         assert trial.choice is not None
-        method = find_method(self._paper.methods[trial.choice.method])
-        train, _ = read_trial(trial, self._data)
-        remark(f"Choosing the settings of {method.name} on {trial.dataset}", quiet=self._quiet)
+        method = find_method(self.paper.methods[trial.choice.method])
+        train, _ = read_trial(trial, self.data)
+        remark(f"Choosing the settings of {method.name} on {trial.dataset}", quiet=self.quiet)
         self._say(choice_heading(trial))
         candidates: list[Candidate] = []
         for candidate in choose(
             trial,
             train,
             method.estimator,
-            n_jobs=self._jobs,
-            progress=False if self._quiet else None,
+            n_jobs=self.jobs,
+            progress=False if self.quiet else None,
         ):
             candidates.append(candidate)
             self._say(candidate_line(trial, candidate))
@@ -151,12 +147,10 @@ class Reproduction:
     def _begin(
         self, prepared: PreparedTrial, methods: list[str], described: dict[str, Any]
     ) -> None:
-        names = [self._paper.methods[method] for method in methods]
+        names = [self.paper.methods[method] for method in methods]
         kinds = kinds_of(known()[name].estimator for name in names if name in known())
-        trial, sizes = (
-            prepared.trial,
-            Setup.of(prepared.problem, k=(1,), kinds=kinds or ("scaled",)),
-        )
+        trial = prepared.trial
+        sizes = Setup.of(prepared.problem, k=(1,), kinds=kinds or ("scaled",))
         described |= {
             "features": dict(trial.features),
             "parameters": {name: dict(given) for name, given in trial.parameters.items()},
@@ -167,16 +161,8 @@ class Reproduction:
             "test_points_without_labels": prepared.problem.unlabelled,
             "labels": sizes.labels,
         }
-        heading = trial_heading(
-            trial,
-            train_points=sizes.train_points,
-            test_points=sizes.test_points,
-            labels=sizes.labels,
-            features=sizes.features,
-            seeds=prepared.seeds,
-            texts=prepared.problem.has_texts,
-        )
-        self._say(heading)
+        texts = prepared.problem.has_texts
+        self._say(trial_heading(trial, sizes, seeds=prepared.seeds, texts=texts))
         settings = [
             f"{method} with {', '.join(f'{name} {value}' for name, value in given.items())}"
             for method, given in trial.parameters.items()
@@ -206,9 +192,9 @@ class Reproduction:
             self._say(f"Left out: {', '.join(names)} ({printable(reason)}).")
         notes = [
             note
-            for note in self._paper.notes
+            for note in self.paper.notes
             if note.dataset in ("", prepared.trial.dataset)
-            and (not note.table or prepared.trial.dataset in self._paper.table(note.table).values)
+            and (not note.table or prepared.trial.dataset in self.paper.table(note.table).values)
             and note.method in ("", *methods)
             and note.method not in {row.method for row in missing}
         ]
@@ -217,5 +203,5 @@ class Reproduction:
         self._say("")
 
     def _say(self, text: str) -> None:
-        if not self._as_json:
+        if not self.as_json:
             print(text, flush=True)

@@ -26,6 +26,9 @@ from longtail.cli._options import (
     share_or_count,
     with_options,
 )
+from longtail.cli._output import remark
+from longtail.errors import ParameterError
+from longtail.methods import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +61,6 @@ def compare(
             help="With commas, as `longtail methods` has them; or all that fit the data. "
             "NAME=METHOD gives one another name.",
             metavar="NAME,...",
-            show_default=False,
         ),
     ],
     test: Annotated[
@@ -67,7 +69,6 @@ def compare(
             help="Data to test on; without it the test part of DATA, or else --test-size, 0.2 "
             "unless given.",
             metavar="DATA",
-            show_default=False,
             rich_help_panel=TESTED,
         ),
     ] = None,
@@ -106,7 +107,6 @@ def compare(
             help="Do not try methods that estimate their training at more minutes; with all, "
             f"{USUAL_TIME_LIMIT:g} unless given, else no limit.",
             metavar="MINUTES",
-            show_default=False,
             rich_help_panel=TRIED,
         ),
     ] = None,
@@ -115,7 +115,6 @@ def compare(
         typer.Option(
             help="Nor methods that estimate more memory; by default what is available.",
             metavar="GB",
-            show_default=False,
             rich_help_panel=TRIED,
         ),
     ] = None,
@@ -142,7 +141,6 @@ def compare(
     """
     from longtail.choosing.comparison_rows import check_places
     from longtail.cli._comparison_run import ComparisonRun
-    from longtail.cli._output import remark
     from longtail.labels import check_tail, propensity_constants
     from longtail.report import check_page_target, check_plot_target
 
@@ -204,16 +202,13 @@ def parse_methods(
     {'dismec': DiSMEC(n_jobs=2), 'loose': DiSMEC(C=0.1, n_jobs=2)}
     """
     from longtail.choosing.comparison_rows import named_classifiers
-    from longtail.errors import ParameterError
-    from longtail.methods.registry import find_method, parse_settings
-    from longtail.methods.registry import methods as known
 
     wanted: dict[str, str] = {}
     for word in filter(None, (word.strip() for word in words.split(","))):
         name, equals, method = (each.strip() for each in word.partition("="))
         pairs = {name: method if equals else name}
         if word == "all":
-            pairs = {name: name for name in known()}
+            pairs = {name: name for name in registry.methods()}
         for name, method in pairs.items():
             if not re.fullmatch(r"\w[\w-]*", name):
                 raise ParameterError(
@@ -237,15 +232,13 @@ def parse_methods(
         parameters[name].append(f"{parameter}={value}")
     classifiers: dict[str, ExtremeClassifier] = {}
     for name, method in wanted.items():
-        found = find_method(method)
-        values: dict[str, Any] = parse_settings(found, parameters[name])
+        found = registry.find_method(method)
+        values: dict[str, Any] = registry.parse_settings(found, parameters[name])
         classifiers[name] = found.estimator(**values)
     return named_classifiers(classifiers, n_jobs=jobs)
 
 
 def _size_of_test(test: Path | None, size: float | None) -> int | float | None:
-    from longtail.errors import ParameterError
-
     if test is not None and size is not None:
         raise ParameterError("--test names data to test on, --test-size splits some off; give one.")
     return None if size is None else share_or_count(size)
@@ -278,7 +271,6 @@ def _prepared(
     """The data with the features that the methods want."""
     from longtail.choosing import prepare
     from longtail.choosing.comparison_rows import kinds_of
-    from longtail.cli._output import remark
 
     features = {kind: options.transformer(train, kind) for kind in kinds_of(classifiers.values())}
     problem = prepare(train, test, features=features, propensity_constants=constants)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli._options import Jobs, Quiet
+from longtail.cli._output import console, print_missing_extras, remark
+from longtail.cli.evaluate import print_evaluation
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,8 +42,6 @@ def demo(
     ```
     """
     from longtail import DiSMEC, Tagger, TextFeatures, store
-    from longtail.cli._output import console, print_missing_extras, remark
-    from longtail.cli.evaluate import print_evaluation
     from longtail.data import load_api_docs
     from longtail.features.made import make_features
     from longtail.metrics import evaluate_model

@@ -18,6 +18,7 @@ from longtail.cli._options import (
     parse_ranks,
     with_options,
 )
+from longtail.cli._output import console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +57,6 @@ def evaluate(
     ```
     """
     from longtail.cli._models import CHUNK, Model
-    from longtail.cli._output import console, print_json
     from longtail.labels import check_tail, propensity_constants
     from longtail.metrics import evaluate_model
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail import store
 from longtail.cli._options import (
     Jobs,
     Json,
@@ -15,6 +16,8 @@ from longtail.cli._options import (
     Reading,
     with_options,
 )
+from longtail.cli._output import print_json, remark
+from longtail.errors import CheckpointError, InputError
 
 if TYPE_CHECKING:
     from longtail.cli._models import Model
@@ -37,7 +40,6 @@ def extend(
             help="Only these new labels, with commas; may be repeated. By default all that DATA "
             "has and the model does not know.",
             metavar="NAME,...",
-            show_default=False,
         ),
     ] = None,
     to: Annotated[
@@ -45,7 +47,6 @@ def extend(
         typer.Option(
             help="Where to write the larger model; by default it takes MODEL's place.",
             metavar="NEW",
-            show_default=False,
         ),
     ] = None,
     jobs: Jobs = -1,
@@ -68,9 +69,7 @@ def extend(
     longtail extend tagger docs.jsonl --labels "climate policy,wind power" --to larger-tagger
     ```
     """
-    from longtail import store
     from longtail.cli._models import Model
-    from longtail.cli._output import print_json, remark
     from longtail.cli._partial import Partial
 
     started = time.monotonic()
@@ -116,8 +115,6 @@ def extend(
 
 
 def _refuse_others(model: Model) -> None:
-    from longtail.errors import InputError
-
     if not hasattr(model.classifier, "add_labels"):
         raise InputError(
             f"{model.classifier.method} learns its labels together, so none can be added; train "
@@ -128,8 +125,6 @@ def _refuse_others(model: Model) -> None:
 def _new_labels(points: Dataset, model: Model, wanted: list[str] | None) -> tuple[list[Any], int]:
     """Labels that points have and the model does not know; how many it knows."""
     import numpy as np
-
-    from longtail.errors import InputError
 
     present = points.classes[np.unique(points.Y.indices)].tolist()
     if not present:
@@ -149,8 +144,6 @@ def _new_labels(points: Dataset, model: Model, wanted: list[str] | None) -> tupl
 
 def _chosen(wanted: list[str], present: dict[str, Any]) -> set[Any]:
     """The labels that were asked for, by name; a name may have commas in it if it stands alone."""
-    from longtail.errors import InputError
-
     words: list[str] = []
     for text in wanted:
         words.extend([text] if text in present else (word.strip() for word in text.split(",")))
@@ -175,8 +168,6 @@ def _learn(
     """Train the labels on the points, within the loaded model."""
     import numpy as np
 
-    from longtail.cli._output import remark
-    from longtail.errors import CheckpointError
     from longtail.tagger import Tagger
 
     column = {name: number for number, name in enumerate(points.classes.tolist())}
@@ -206,8 +197,6 @@ def _learn(
 
 def _meta(model: Path, notes: dict[str, Any], new: int, points: int) -> dict[str, Any]:
     """What the model records of its training and of this extension."""
-    from longtail import store
-
     meta = dict(store.read_meta(model).meta)
     if new:
         number = 1 + sum(name.startswith("extended") for name in meta)

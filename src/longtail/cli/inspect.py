@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail import store
 from longtail.cli._options import (
     Jobs,
     Json,
@@ -15,6 +16,8 @@ from longtail.cli._options import (
     Reading,
     with_options,
 )
+from longtail.cli._output import console, indented, print_json, remark
+from longtail.errors import LongtailError, ParameterError
 
 if TYPE_CHECKING:
     from longtail.choosing import Recommendation, Want
@@ -56,10 +59,7 @@ def inspect(
     longtail inspect tagger
     ```
     """
-    from longtail import store
-    from longtail.cli._output import remark
     from longtail.cli._partial import refuse_partial
-    from longtail.errors import ParameterError
 
     if store.is_model(path):
         if plot is not None:
@@ -95,7 +95,6 @@ def _inspect_data(
     reading: Reading,
     as_json: bool,
 ) -> None:
-    from longtail.cli._output import console, print_json
     from longtail.labels import tail_statistics
     from longtail.report import describe_graph, facts_table, hubs_table, printable, tail_table
 
@@ -143,7 +142,6 @@ def _inspect_data(
 def _recommended(data: Dataset, want: Want | None, jobs: int) -> Recommendation | str:
     """A method for the data, or the sentence that says why there is none."""
     from longtail.choosing import choose_method
-    from longtail.errors import LongtailError
     from longtail.features.made import FeaturesByKind
 
     texts = data.texts is not None
@@ -167,7 +165,6 @@ def _as_plain_values(
 
 def _print_recommendation(advice: Recommendation, screen: Any) -> None:
     from longtail.choosing import DECISIVE, WORDS
-    from longtail.cli._output import indented
     from longtail.report import facts_table
     from longtail.runtime.estimates import size_in_words, time_in_words
 
@@ -221,9 +218,7 @@ def _in_words(sizes: dict[str, Any]) -> dict[str, str]:
 
 
 def _inspect_model(path: Path, as_json: bool) -> None:
-    from longtail import store
     from longtail.cli._models import Model
-    from longtail.cli._output import console, print_json
     from longtail.report import facts_table
 
     described = store.read_meta(path)

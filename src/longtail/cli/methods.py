@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli._options import Json
+from longtail.cli._output import console, print_json, print_missing_extras
+from longtail.methods.catalogue import described
 
 if TYPE_CHECKING:
     from longtail.methods.registry import Method
@@ -41,9 +43,6 @@ def methods(
 def _list(known: dict[str, Method], as_json: bool) -> None:
     from rich.table import Table
 
-    from longtail.cli._output import console, print_json, print_missing_extras
-    from longtail.methods.catalogue import described
-
     entries = [described(method) for method in known.values()]
     if as_json:
         print_json([{name: entry[name] for name in LISTED} for entry in entries])
@@ -59,9 +58,6 @@ def _list(known: dict[str, Method], as_json: bool) -> None:
 
 def _show(method: Method, as_json: bool) -> None:
     from rich.padding import Padding
-
-    from longtail.cli._output import console, print_json
-    from longtail.methods.catalogue import described
 
     entry = described(method)
     if as_json:

@@ -17,6 +17,8 @@ from longtail.cli._options import (
     Tail,
     with_options,
 )
+from longtail.cli._output import output, write_json
+from longtail.errors import DataError, ParameterError, SkippedRows
 
 if TYPE_CHECKING:
     from longtail.cli._answers import Answer, Wanted
@@ -42,7 +44,6 @@ def predict(
             min=1,
             help="The K best labels instead of the label set; with --threshold, at most K.",
             metavar="K",
-            show_default=False,
         ),
     ] = None,
     threshold: Annotated[
@@ -86,9 +87,7 @@ def predict(
     """
     from longtail.cli._answers import Wanted
     from longtail.cli._models import Model
-    from longtail.cli._output import output, write_json
     from longtail.cli._points import points_to_predict
-    from longtail.errors import DataError, ParameterError, SkippedRows
     from longtail.labels import check_tail, propensity_constants
     from longtail.runtime.run import progress_bar
 
@@ -135,8 +134,6 @@ def predict(
 
 def _answers(model: Model, wanted: Wanted, chunk: Any) -> Iterator[dict[str, Any] | DataError]:
     """What is written for each point of a chunk."""
-    from longtail.errors import DataError
-
     bad: dict[int, DataError] = {}
     points = chunk
     if isinstance(chunk, list):  # of texts; a row that could not be read is its error

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longtail.cli._options import Jobs, Json, Quiet
+from longtail.cli._output import print_json
+from longtail.errors import ParameterError
 
 if TYPE_CHECKING:
     from longtail.papers import Paper, Trial
@@ -26,7 +28,6 @@ def reproduce(
             help="The folder of benchmark sets, one folder each.",
             metavar="PATH",
             envvar="LONGTAIL_DATA",
-            show_default=False,
         ),
     ] = None,
     only: Annotated[
@@ -47,7 +48,6 @@ def reproduce(
             help="Take so many of the seeds of made-up and sampled data; by default all.",
             metavar="N",
             min=1,
-            show_default=False,
         ),
     ] = None,
     slow: Annotated[
@@ -64,7 +64,6 @@ def reproduce(
         typer.Option(
             help="Tail weight of the row with one; by default chosen on training data, 0 for none.",
             metavar="C",
-            show_default=False,
         ),
     ] = None,
     plot: Annotated[
@@ -73,7 +72,6 @@ def reproduce(
             help="Draw MaF1 and training time against the number of classes, for papers that "
             "sample classes: png, svg, pdf or jpg.",
             metavar="FILE",
-            show_default=False,
         ),
     ] = None,
     jobs: Jobs = -1,
@@ -96,7 +94,6 @@ def reproduce(
     ```
     """
     from longtail.cli._reproduction import Reproduction
-    from longtail.errors import ParameterError
     from longtail.labels import check_tail
     from longtail.papers import find_paper, place_of
 
@@ -120,8 +117,8 @@ def reproduce(
     for trial in trials:
         place_of(trial, place)
     reproduction = Reproduction(
-        wanted, place, names, seeds=seeds, slow=slow, choose=choose, tail=tail, jobs=jobs,
-        as_json=as_json, quiet=quiet,
+        paper=wanted, data=place, methods=names, seeds=seeds, slow=slow, choose=choose, tail=tail,
+        jobs=jobs, as_json=as_json, quiet=quiet,
     )  # fmt: skip
     try:
         reproduction.run(trials)
@@ -132,7 +129,6 @@ def reproduce(
 
 def _check_plot(paper: Paper, trials: list[Trial], plot: Path) -> None:
     """Refuse a plot that cannot be drawn or written, before any work."""
-    from longtail.errors import ParameterError
     from longtail.report import check_plot_target
 
     if all(trial.n_classes is None for trial in trials):
@@ -144,7 +140,6 @@ def _check_plot(paper: Paper, trials: list[Trial], plot: Path) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from longtail.cli._output import print_json
     from longtail.papers import papers
 
     known = papers().values()

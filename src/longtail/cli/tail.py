@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longtail import store
 from longtail.cli._options import (
     Constants,
     Jobs,
@@ -17,6 +18,7 @@ from longtail.cli._options import (
     parse_ranks,
     with_options,
 )
+from longtail.cli._output import console, print_json, remark
 
 if TYPE_CHECKING:
     from longtail.cli._models import Model
@@ -76,7 +78,6 @@ def tail(
     ```
     """
     from longtail.cli._models import Model
-    from longtail.cli._output import console, print_json, remark
     from longtail.decisions import choose_tail, fit_calibration
     from longtail.labels import DEFAULT_CONSTANTS, propensity_constants
     from longtail.report import check_plot_target, save_figure, tail_curve_table, tail_figure
@@ -131,7 +132,6 @@ def _keep(calibration: Calibration, folder: Path) -> None:
     """Write the model again with its calibration, otherwise unchanged."""
     import numpy as np
 
-    from longtail import store
     from longtail.cli._models import Model
 
     model = Model.load(folder)

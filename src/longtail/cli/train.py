@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longtail import store
 from longtail.cli._feature_options import FeatureOptions
 from longtail.cli._options import (
     Jobs,
@@ -21,6 +22,9 @@ from longtail.cli._options import (
     share_or_count,
     with_options,
 )
+from longtail.cli._output import console, print_json, remark
+from longtail.errors import CheckpointError, InputError, ParameterError
+from longtail.methods.registry import find_method, parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +40,7 @@ if TYPE_CHECKING:
 @with_options
 def train(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A data file, or a folder.")],
-    to: Annotated[
-        Path, typer.Option(help="The model folder to write.", metavar="MODEL", show_default=False)
-    ],
+    to: Annotated[Path, typer.Option(help="The model folder to write.", metavar="MODEL")],
     method: Annotated[
         str | None,
         typer.Option(
@@ -46,7 +48,6 @@ def train(
             "-m",
             help="See `longtail methods`; by default what `longtail inspect` recommends.",
             metavar="NAME",
-            show_default=False,
         ),
     ] = None,
     settings: Annotated[
@@ -90,11 +91,8 @@ def train(
     longtail train train.txt --to model -m br --set C=2 --damping sqrt
     ```
     """
-    from longtail import store
     from longtail.cli._models import CHUNK, refuse_unlabelled
-    from longtail.cli._output import console, print_json, remark
     from longtail.cli._partial import Partial
-    from longtail.errors import ParameterError
     from longtail.features.made import FeaturesByKind
     from longtail.metrics import evaluate_model
     from longtail.parameters import check_jobs
@@ -174,8 +172,6 @@ def train(
 
 def _classifier(name: str, settings: Sequence[str], jobs: int, force: bool) -> ExtremeClassifier:
     """The classifier of a method, with what `--set` says, checked."""
-    from longtail.methods.registry import find_method, parse_settings
-
     method = find_method(name)
     parameters = parse_settings(method, settings)
     if "n_jobs" in method.parameters:
@@ -206,8 +202,6 @@ def _recommended(
 
 def _check_memory(need: Estimate, *, force: bool, quiet: bool) -> None:
     """Print what training will take, and refuse what cannot fit."""
-    from longtail.cli._output import remark
-    from longtail.errors import InputError
     from longtail.runtime.estimates import size_in_words
     from longtail.runtime.memory import available_memory
 
@@ -228,8 +222,6 @@ def _fit(
     partial: Partial,
     quiet: bool,
 ) -> None:
-    from longtail.errors import CheckpointError
-
     partial.begin()
     progress = False if quiet else None
     try:

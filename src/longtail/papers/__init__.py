@@ -1,4 +1,4 @@
-"""The papers' tables as data, and their reproduction; one file per paper."""
+"""The papers' tables as data, and their reproduction; two files per paper, `.toml` and `.py`."""
 
 from longtail.papers.contradictions import Contradiction, find_contradictions
 from longtail.papers.paper import (
@@ -7,6 +7,7 @@ from longtail.papers.paper import (
     Paper,
     PublishedTable,
     Trial,
+    read_paper,
     read_table,
 )
 from longtail.papers.registry import find_paper, papers
@@ -35,6 +36,7 @@ __all__ = [
     "papers",
     "place_of",
     "prepare_trial",
+    "read_paper",
     "read_table",
     "read_trial",
     "reproduce",

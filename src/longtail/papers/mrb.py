@@ -19,19 +19,7 @@ from numpy.typing import NDArray
 
 from longtail.data import Dataset, read_jsonl
 from longtail.errors import DataError
-from longtail.papers.paper import FigureNote, Paper, PublishedTable, Trial, read_table
-
-_METHODS = {"mRb": "mrb", "OVA": "ova", "LogT": "logtree", "OVO": "ovo", "M-SVM": "msvm"}
-_METRICS = {"A": "accuracy", "F": "maf1", "N": "covered_classes"}
-
-_TABLE = """
-DMOZ-7500       A  0.499  0.549  0.311  -  -
-DMOZ-7500       F  0.352  0.282  0.096  -  -
-DMOZ-7500       N  0.495  0.379  0.194  -  -
-Wikipedia-7500  A  0.467  0.484  0.231  -  -
-Wikipedia-7500  F  0.378  0.348  0.151  -  -
-Wikipedia-7500  N  0.551  0.489  0.287  -  -
-"""
+from longtail.papers.paper import Trial, read_paper
 
 _SIZES = (100, 500, 1000, 3000, 5000, 7500)
 _LARGEST = _SIZES[-1]
@@ -98,18 +86,7 @@ def stratified(
 ) -> NDArray[np.bool_]:
     """Which points to test on: of each class this share, at least one, and never all.
 
-    Parameters
-    ----------
-    classes : int array of shape (n,)
-        The class of each point; one that has a single point keeps it for training.
-    share : float
-        Of the points of a class, rounded half up.
-    rng : numpy.random.Generator
-        Draws them.
-
-    Notes
-    -----
-    O(n log n).
+    The share is rounded half up; a class with a single point keeps it for training.
 
     Examples
     --------
@@ -128,16 +105,6 @@ def stratified(
     return chosen
 
 
-def _figures(dataset: str) -> str:
-    """The paper's figures on one of its collections, in a sentence."""
-    values = read_table(_TABLE, _METHODS, _METRICS)[dataset]
-    parts = [
-        f"{method} {' / '.join(f'{figure:.3f}' for figure in row.values())}"
-        for method, row in values.items()
-    ]
-    return f"on {dataset} the paper has accuracy / MaF1 / covered classes of {', '.join(parts)}"
-
-
 def _trial(n_classes: int) -> Trial:
     return Trial(
         dataset=f"WordNet-{n_classes}",
@@ -154,37 +121,4 @@ def _trial(n_classes: int) -> Trial:
     )
 
 
-PAPER = Paper(
-    key="mrb",
-    title="On Binary Reduction of Large-Scale Multiclass Classification Problems",
-    source="Joshi, Amini, Partalas, Ralaivola, Usunier & Gaussier, IDA 2015",
-    methods=_METHODS,
-    tables=(
-        PublishedTable(
-            "2", "section 4", read_table(_TABLE, _METHODS, _METRICS), scale=1.0, digits=3
-        ),
-    ),
-    trials=tuple(map(_trial, _SIZES)),
-    also=tuple(_METRICS.values()),
-    notes=(
-        *(
-            FigureNote(_figures(dataset), dataset=f"WordNet-{_LARGEST}")
-            for dataset in ("DMOZ-7500", "Wikipedia-7500")
-        ),
-        FigureNote(
-            "C = 1, liblinear's default, as for OVO and M-SVM, while mRb's C is chosen; at C = 10 "
-            "and 3,000 classes OVA's MaF1 is no longer below mRb's, its coverage still is",
-            method="OVA",
-        ),
-        FigureNote(
-            "without a bias, as liblinear does it by default; with one, documents that share no "
-            "word with either class of a duel go to the larger, and accuracy is below 0.6",
-            method="OVO",
-        ),
-        FigureNote(
-            "the paper's M-SVM and OVO could not be trained beyond 3,000 and 500 classes",
-            dataset=f"WordNet-{_LARGEST}",
-        ),
-    ),
-    counts_parameters=True,
-)
+PAPER = read_paper("mrb", trials=tuple(map(_trial, _SIZES)))

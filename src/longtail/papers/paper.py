@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,9 +230,37 @@ def _names(trial: Trial) -> tuple[str, ...]:
     return (trial.folder,) if trial.n_classes is None else (trial.folder, dataset)
 
 
-def read_table(
-    text: str, methods: Mapping[str, str] | tuple[str, ...], metrics: Mapping[str, str]
-) -> Values:
+def read_paper(key: str, *, trials: tuple[Trial, ...]) -> Paper:
+    """The paper of a key, with what the file of that name in this folder says of it.
+
+    Parameters
+    ----------
+    key : str
+        The file is `key.toml`: title, source, methods, tables and notes, named as in `Paper`. The
+        figures of a table are one text, with the metrics that its letters stand for; see
+        `read_table`.
+    trials : tuple of Trial
+        How its methods are run here.
+
+    Examples
+    --------
+    >>> read_paper("proxml", trials=()).table("4").values["Bibtex"]["ProXML"]["PSP@1"]
+    50.1
+    """
+    with (Path(__file__).parent / f"{key}.toml").open("rb") as file:
+        given = tomllib.load(file)
+    columns = [name for name in given["methods"] if name not in given.get("variants", ())]
+    tables = tuple(
+        PublishedTable(values=read_table(text, columns, metrics), **table)
+        for table in given.pop("tables")
+        for text, metrics in [(table.pop("figures"), table.pop("metrics"))]
+    )
+    notes = tuple(FigureNote(**note) for note in given.pop("notes"))
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return Paper(tables=tables, trials=trials, notes=notes, **(given | lists))
+
+
+def read_table(text: str, methods: Iterable[str], metrics: Mapping[str, str]) -> Values:
     """The values of a table that is written as lines of data set, metric and one figure per method.
 
     Parameters

@@ -83,18 +83,19 @@ class ComparisonTable:
     @classmethod
     def main(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
         """Precision, propensity-scored precision, time, size and peak memory."""
-        metrics = [f"{metric}@{at}" for metric in ("P", "PSP") for at in k]
-        return cls(names, {**dict(zip(metrics, metrics, strict=True)), **_picked(MAIN_COSTS)})
+        return cls._of(names, [f"{metric}@{at}" for metric in ("P", "PSP") for at in k], MAIN_COSTS)
 
     @classmethod
     def rankings(cls, names: Iterable[str], k: Sequence[int]) -> ComparisonTable:
         """nDCG, of which nDCG@1 is P@1, coverage, and points predicted per second."""
-        metrics = [f"nDCG@{at}" for at in k if at > 1]
-        metrics += [f"C@{at}" for at in k]
-        return cls(
-            names,
-            {**dict(zip(metrics, metrics, strict=True)), **_picked(("points_per_second",))},
-        )
+        metrics = [f"nDCG@{at}" for at in k if at > 1] + [f"C@{at}" for at in k]
+        return cls._of(names, metrics, ["points_per_second"])
+
+    @classmethod
+    def _of(
+        cls, names: Iterable[str], metrics: Iterable[str], costs: Iterable[str]
+    ) -> ComparisonTable:
+        return cls(names, {name: COST_NAMES.get(name, name) for name in (*metrics, *costs)})
 
     @classmethod
     def sets(cls, names: Iterable[str]) -> ComparisonTable:
@@ -176,10 +177,6 @@ def best_line(comparison: Comparison) -> str | None:
         ]
         parts.append(f"{who} at {', '.join(what)}")
     return f"Best: {'; '.join(parts)}."
-
-
-def _picked(costs: Iterable[str]) -> dict[str, str]:
-    return {name: COST_NAMES[name] for name in costs}
 
 
 def _cell_text(measure: str, value: float | None) -> str:

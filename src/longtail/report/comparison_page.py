@@ -147,13 +147,15 @@ def _accuracy(comparison: Comparison) -> list[str]:
     ]
 
 
+def _measured(comparison: Comparison, what: str) -> dict[str, pl.DataFrame]:
+    """A table of the finished methods, by name, where they have it."""
+    found = {result.name: getattr(result, what) for result in comparison.finished}
+    return {name: frame for name, frame in found.items() if frame is not None}
+
+
 def _curves(comparison: Comparison) -> dict[str, Any] | None:
     """The trade-off of P for PSP, for the methods that have one."""
-    curves = {
-        result.name: result.tail_curve
-        for result in comparison.finished
-        if result.tail_curve is not None
-    }
+    curves = _measured(comparison, "tail_curve")
     if not curves:
         return None
     k = comparison.common.k[0]
@@ -184,11 +186,7 @@ def _curves(comparison: Comparison) -> dict[str, Any] | None:
 
 def _bins(comparison: Comparison) -> dict[str, Any] | None:
     """Head, torso and tail, with their borders."""
-    frames = {
-        result.name: result.by_frequency
-        for result in comparison.finished
-        if result.by_frequency is not None
-    }
+    frames = _measured(comparison, "by_frequency")
     if not frames:
         return None
     k = max(comparison.common.k)

@@ -20,14 +20,7 @@ _LOOKS = (("^", ORANGE), ("s", GREY), ("o", BLUE), ("D", "#4d9a51"), ("v", "#8d5
 
 
 def trained_bins(frame: pl.DataFrame) -> pl.DataFrame:
-    """The bins of `longtail.metrics.by_frequency` whose labels have training points.
-
-    Examples
-    --------
-    >>> from longtail.metrics import by_frequency
-    >>> trained_bins(by_frequency([[1, 0]], [[0.9, 0.1]], [[1, 0], [1, 1]], k=1))["bin"].to_list()
-    ['tail', 'torso', 'head']
-    """
+    """The bins of `longtail.metrics.by_frequency` whose labels have training points."""
     return frame.filter(pl.col("from") > 0)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longtail.errors import printable
 
 if TYPE_CHECKING:
+    from longtail.choosing import Setup
     from longtail.papers import Candidate, Cell, Difference, FigureNote, Reproduced, Trial
 
 _LEFT, _NARROW = 15, 7
@@ -67,14 +68,7 @@ def reproduced_text(reproduced: Reproduced, *, parameters: bool = False) -> str:
 
 
 def trial_heading(
-    trial: Trial,
-    *,
-    train_points: int,
-    test_points: int,
-    labels: int,
-    features: int,
-    seeds: Sequence[int] = (0,),
-    texts: bool = False,
+    trial: Trial, sizes: Setup, *, seeds: Sequence[int] = (0,), texts: bool = False
 ) -> str:
     """A data set of a paper and its size, underlined, then how its features are scaled.
 
@@ -82,15 +76,17 @@ def trial_heading(
 
     Examples
     --------
+    >>> from longtail.choosing import Setup
     >>> from longtail.papers import Trial
-    >>> print(trial_heading(Trial("Bibtex", "bibtex"), train_points=4880, test_points=2515,
-    ...                     labels=159, features=1836))
+    >>> print(trial_heading(Trial("Bibtex", "bibtex"), Setup("", 4880, 2515, 159, 1836, 0, 0, ())))
     Bibtex: 4,880 + 2,515 points, 159 labels, 1,836 features
     ────────────────────────────────────────────────────────
     Features: rows of unit length.
     """
-    sizes = f"{train_points:,} + {test_points:,} points, {labels:,} labels, {features:,} features"
-    line = f"{trial.dataset}: {sizes}"
+    line = (
+        f"{trial.dataset}: {sizes.train_points:,} + {sizes.test_points:,} points, "
+        f"{sizes.labels:,} labels, {sizes.features:,} features"
+    )
     scaling = "of texts" if texts else scaling_in_words(trial.features)
     lines = [line, "─" * len(line), f"Features: {scaling}. {trial.about}".rstrip()]
     if len(seeds) > 1:
