@@ -48,8 +48,7 @@ from longtail.solvers.linear._proximal_kernels import (
     total_loss,
     total_surplus,
 )
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 Vector = NDArray[np.float64]
 
@@ -163,13 +162,13 @@ class L1Problem:
         return worst / strength
 
 
-def proximal_bytes(task: Sized) -> int:
+def proximal_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem: some ten columns of points and of weights.
 
     The problems of a block come one after another, so a block needs no more; X by columns comes on
     top, once for all.
     """
-    return 8 * 10 * (task.n_points + task.n_features + 1)
+    return 8 * 10 * (n_points + n_features + 1)
 
 
 def solve_proximal(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,13 @@ from longtail.parameters import check_count, check_positive
 from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
 from longtail.solvers.linear._matrix_kernels import column_sums
 from longtail.solvers.linear.class_weights import ClassWeights
-from longtail.solvers.points import checked_points
+from longtail.solvers.points import (
+    check_bias,
+    check_same_rows,
+    check_start,
+    check_weights,
+    checked_points,
+)
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
@@ -33,24 +39,37 @@ BLOCK = 32  # problems that look at X together
 BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 
 
-class Sized(Protocol):
-    """What decides the working memory of a solver."""
+@dataclass
+class Solution:
+    """One solved problem: its weights where they are not zero, and what it took.
 
-    @property
-    def n_points(self) -> int:
-        """Rows of X."""
+    Attributes
+    ----------
+    features, values : arrays
+        The weights that are not zero; feature D is the bias.
+    objective : float
+        Value of the objective over all points, before any pruning.
+    gap : float
+        Proven upper bound on the distance of that value to the optimum, relative to it.
+    iterations : int
+        Sweeps over the working set, or Newton steps.
+    converged : bool
+        Whether it ended within the tolerance.
+    seconds : float
+        Time spent; work shared by a block is spread evenly.
+    violation : float
+        For the l1 penalty, the largest distance of a partial derivative to where the optimality
+        conditions want it, relative to `strength`; NaN for others.
+    """
 
-    @property
-    def n_features(self) -> int:
-        """Columns of X, without the bias."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """The size of problems that are not there yet."""
-
-    n_points: int
-    n_features: int
+    features: NDArray[np.int64]
+    values: NDArray[np.float64]
+    objective: float
+    gap: float
+    iterations: int
+    converged: bool
+    seconds: float = 0.0
+    violation: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -198,10 +217,7 @@ def make_task(
     if tol is None:
         tol = TOLERANCE[penalty]
     check_positive(strength=strength, tol=tol)
-    if not (math.isfinite(bias) and bias >= 0):
-        raise ParameterError(
-            f"bias must be zero (none) or a positive, finite number, not {bias!r}."
-        )
+    check_bias(bias)
     if not penalize_bias and penalty != "l1":
         raise ParameterError("penalize_bias=False needs penalty='l1'.")
     check_count(max_iter=max_iter)
@@ -211,20 +227,13 @@ def make_task(
     wanted = sp.csc_array(targets, dtype=np.float64, copy=True)
     wanted.sum_duplicates()
     wanted.eliminate_zeros()
-    if wanted.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
-        )
+    check_same_rows(rows, wanted)
     if not ((wanted.data > 0) & (wanted.data <= 1)).all():
         raise InputError("Targets must lie between 0 and 1.")
     start = None
     if warm_start is not None:
         start = sp.csc_array(warm_start)
-        shape = (rows.shape[1] + 1, wanted.shape[1])
-        if start.shape != shape:
-            raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
-        if not np.isfinite(start.data).all():
-            raise InputError("warm_start contains NaN or infinity; start without it.")
+        check_start(start, start.data, (rows.shape[1] + 1, wanted.shape[1]))
     return LinearTask(
         indptr=rows.indptr.astype(np.int64),
         indices=rows.indices.astype(np.int32, copy=False),
@@ -250,16 +259,10 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     if sp.issparse(weights):
         weights = sp.csc_array(weights, dtype=np.float64, copy=True)
         weights.sum_duplicates()
-        values = weights.data
     else:
         weights = np.asarray(weights, dtype=np.float64)
-        values = weights
-    if weights.shape not in (shape, shape[:1]):
-        raise InputError(
-            f"sample_weight has shape {weights.shape}; it must be {shape[:1]} or {shape}."
-        )
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InputError("sample_weight must be finite and not negative.")
+    values = weights.data if sp.issparse(weights) else weights
+    check_weights(weights, values, shape[:1], shape)
     return weights
 
 

@@ -19,13 +19,19 @@ from scipy.special import log_softmax
 
 from longtail._sparse import as_csr
 from longtail.errors import ConvergenceWarning, InputError, warn
-from longtail.parameters import check_count, check_not_negative, check_positive
+from longtail.parameters import check_count, check_positive
 from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
 from longtail.solvers._product_kernels import scores_of_rows
-from longtail.solvers.points import checked_points
+from longtail.solvers.points import (
+    check_bias,
+    check_same_rows,
+    check_start,
+    check_weights,
+    checked_points,
+)
 from longtail.solvers.softmax.loss import SoftmaxLoss, working_type
 from longtail.solvers.softmax.minimise import Minimum, minimise
 from longtail.solvers.softmax.quasi_newton import descend
@@ -130,7 +136,7 @@ def fit_softmax(
     [0, 1, 2]
     """
     check_positive(strength=strength, tol=tol)
-    check_not_negative(bias=bias)
+    check_bias(bias)
     check_count(max_iter=max_iter)
     thread_count(n_jobs)
     run = run or Run()
@@ -330,10 +336,7 @@ def _checked(
     rows = checked_points(X)
     wanted = sp.csr_array(as_csr(targets, dtype=np.float64), copy=True)
     wanted.eliminate_zeros()
-    if wanted.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
-        )
+    check_same_rows(rows, wanted)
     if wanted.shape[1] == 0:
         raise InputError("The targets have no columns; there must be at least one class.")
     if not (np.isfinite(wanted.data) & (wanted.data > 0)).all():
@@ -342,12 +345,7 @@ def _checked(
         weights = np.ones(rows.shape[0])
     else:
         weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (rows.shape[0],):
-            raise InputError(
-                f"sample_weight has shape {weights.shape}; it must be ({rows.shape[0]},)."
-            )
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            raise InputError("sample_weight must be finite and not negative.")
+        check_weights(weights, weights, (rows.shape[0],))
     sums = np.asarray(wanted.sum(axis=1)).ravel()
     off = (np.abs(sums - 1.0) > SUM_TOLERANCE) & (weights > 0)
     if off.any():
@@ -364,8 +362,5 @@ def _checked_start(warm_start: Any, shape: tuple[int, int]) -> NDArray[np.float6
         return None
     start = warm_start.toarray() if sp.issparse(warm_start) else np.asarray(warm_start)
     start = start.astype(np.float64)
-    if start.shape != shape:
-        raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
-    if not np.isfinite(start).all():
-        raise InputError("warm_start contains NaN or infinity; start without it.")
+    check_start(start, start, shape)
     return start

@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.solvers.softmax._rounded_kernels import (
-    add_by_point,
-    curve_kept,
-    order_by_class,
-    round_rows,
-)
+from longtail.solvers.softmax._rounded_kernels import curve_kept, order_by_class, round_rows
 
 PER_POINT = 200  # that are kept of a point at most, about
 KEPT_SHARE = 0.1  # of all probabilities; beyond that, dense products are as fast
@@ -146,9 +141,9 @@ class Rounder:
         points, classes, values = (
             np.concatenate(parts) for parts in zip(*self._parts, strict=True)
         )
+        totals = np.bincount(points, values, minlength=self._n)
         starts = np.zeros(len(self._floors) + 1, dtype=np.int64)
-        ordered, totals = (np.empty_like(points), np.empty_like(values)), np.zeros(self._n)
+        ordered = np.empty_like(points), np.empty_like(values)
         order_by_class(points, classes, values, starts, *ordered)
-        add_by_point(*ordered, totals)
         rows = np.concatenate([np.arange(block.start, block.stop) for block in self._blocks])
         return Rounded(self._blocks, rows, starts, *ordered, totals)
