@@ -254,7 +254,7 @@ def solve(
     scale = float(np.linalg.norm(gradient))
     if scale <= ROUNDING * loss.total_weight:  # nothing to learn
         run.report("training", max_iter, max_iter)
-        return Minimum(origin, value, 0.0, 0, 0, True), 1.0
+        return Minimum(origin, value, 0.0, 0, True), 1.0
     steps, rounds, radius = 0, 0, None
     found = states.read(lambda arrays: arrays if _is_sound(arrays, shape) else None)
     if found is not None:
@@ -269,24 +269,18 @@ def solve(
             start = origin
     run.report("training", min(steps, max_iter), max_iter)
 
-    def keep(point: NDArray[np.float64], radius: float, steps: int, rounds: int) -> None:
+    def keep(point: NDArray[np.float64], radius: float, steps: int, rounds: int = 0) -> None:
         states.write(lambda: _state(point, radius, steps, rounds, loss.is_exact))
         run.report("training", min(steps, max_iter), max_iter)
-
-    def after_round(point: NDArray[np.float64], rounds: int) -> None:
-        keep(point, math.inf, 0, rounds)
-
-    def after_step(point: NDArray[np.float64], radius: float, steps: int) -> None:
-        keep(point, radius, steps, 0)
 
     if far and not steps:
         start = descend(
             loss, start, enough=max(tol, CLOSE) * scale, noise=loss.noise, done=rounds,
-            after_round=after_round,
+            after_round=lambda point, done: keep(point, math.inf, 0, done),
         )  # fmt: skip
     minimum = minimise(
         loss, start, enough=tol * scale, scale=scale, max_iter=max_iter, noise=loss.noise,
-        steps=steps, radius=radius, after_step=after_step,
+        steps=steps, radius=radius, after_step=keep,
         sharpen=None if loss.is_exact else loss.sharpen,
     )  # fmt: skip
     run.report("training", max_iter, max_iter)

@@ -141,7 +141,7 @@ class Rounder:
         points, classes, values = (
             np.concatenate(parts) for parts in zip(*self._parts, strict=True)
         )
-        totals = np.bincount(points, values, minlength=self._n)
+        totals = np.bincount(points, values, minlength=self._n).astype(np.float64, copy=False)
         starts = np.zeros(len(self._floors) + 1, dtype=np.int64)
         ordered = np.empty_like(points), np.empty_like(values)
         order_by_class(points, classes, values, starts, *ordered)
