@@ -38,18 +38,10 @@ BLOCK_CELLS = 2**20  # points times classes that a thread grows trees for at a t
 
 @dataclass(frozen=True)
 class BoostedSoftmax:
-    """Log-probabilities of classes by boosted trees.
+    """Log-probabilities of classes by boosted trees."""
 
-    Attributes
-    ----------
-    base : array of shape (K,)
-        Scores before the first tree.
-    forest : Forest
-        The trees, one output per class.
-    """
-
-    base: NDArray[np.float64]
-    forest: Forest
+    base: NDArray[np.float64]  # (K,): scores before the first tree
+    forest: Forest  # one output per class
 
     def logs(self, X: sp.csr_array, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """The logarithm of the probability of each class, (n, K). O(nnz + n·trees·depth)."""
@@ -73,17 +65,10 @@ class BoostedSoftmax:
 
 @dataclass(frozen=True)
 class BoostedFit:
-    """What `fit_boosted_softmax` found.
-
-    Attributes
-    ----------
-    model : BoostedSoftmax
-    objective : float
-        The cross entropy, over all points.
-    """
+    """What `fit_boosted_softmax` found."""
 
     model: BoostedSoftmax
-    objective: float
+    objective: float  # the cross entropy, over all points
 
 
 def fit_boosted_softmax(

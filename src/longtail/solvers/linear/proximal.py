@@ -63,36 +63,16 @@ LOOK = 10  # accelerated steps between two looks at the optimality conditions
 
 @dataclass(frozen=True)
 class Step:
-    """Where a solver is after a step.
+    """Where a solver is after a step."""
 
-    Attributes
-    ----------
-    w : array of shape (D + 1,)
-        The weights, the bias last.
-    length : float
-        γ of the step that led here; NaN at the start.
-    objective : float
-        F(w).
-    violation : float
-        Of the optimality conditions, relative to the strength; NaN where it was not computed.
-    """
-
-    w: Vector
-    length: float
-    objective: float
-    violation: float
+    w: Vector  # the bias last
+    length: float  # γ of the step that led here; NaN at the start
+    objective: float  # F(w)
+    violation: float  # relative to the strength; NaN where it was not computed
 
 
 class L1Problem:
-    """One column of a task as a sum of a smooth loss H and the l1 penalty.
-
-    Parameters
-    ----------
-    task : LinearTask
-        With the l1 penalty.
-    number : int
-        Which problem.
-    """
+    """One column of a task as a sum of a smooth loss H and the l1 penalty."""
 
     def __init__(self, task: LinearTask, number: int) -> None:
         self.task = task

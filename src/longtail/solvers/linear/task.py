@@ -43,60 +43,31 @@ BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 class Solution:
     """One solved problem: its weights where they are not zero, and what it took.
 
-    Attributes
-    ----------
-    features, values : arrays
-        The weights that are not zero; feature D is the bias.
-    objective : float
-        Value of the objective over all points, before any pruning.
-    gap : float
-        Proven upper bound on the distance of that value to the optimum, relative to it.
-    iterations : int
-        Sweeps over the working set, or Newton steps.
-    converged : bool
-        Whether it ended within the tolerance.
-    seconds : float
-        Time spent; work shared by a block is spread evenly.
-    violation : float
-        For the l1 penalty, the largest distance of a partial derivative to where the optimality
-        conditions want it, relative to `strength`; NaN for others.
+    The violation, of the l1 penalty only, is the largest distance of a partial derivative to where
+    the optimality conditions want it, relative to `strength`.
     """
 
-    features: NDArray[np.int64]
+    features: NDArray[np.int64]  # with a weight; feature D is the bias
     values: NDArray[np.float64]
-    objective: float
-    gap: float
-    iterations: int
-    converged: bool
-    seconds: float = 0.0
+    objective: float  # over all points, before any pruning
+    gap: float  # proven upper bound on its distance to the optimum, relative to it
+    iterations: int  # sweeps over the working set, or Newton steps
+    converged: bool  # within the tolerance
+    seconds: float = 0.0  # work shared by a block is spread evenly
     violation: float = math.nan
 
 
 @dataclass(frozen=True)
 class LinearTask:
-    """Many problems on one X, as the solvers read them. Made by `make_task`.
+    """Many problems on one X, as the solvers read them. Made by `make_task`."""
 
-    Attributes
-    ----------
-    indptr, indices, data : arrays
-        X by rows.
-    n_features : int
-        Columns of X, without the bias.
-    targets : csc_array of shape (N, B)
-        Targets in (0, 1]; what is not stored is a negative.
-    sample_weight : array of shape (N,) or (N, B), csc_array of shape (N, B), or None
-        Weight of each point, for all problems or for each.
-    start : csc_array of shape (D + 1, B), optional
-        Weights to start from.
-    """
-
-    indptr: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # of X by rows
     indices: NDArray[np.int32]
     data: NDArray[Any]
-    n_features: int
-    targets: sp.csc_array
-    sample_weight: Any
-    start: sp.csc_array | None
+    n_features: int  # without the bias
+    targets: sp.csc_array  # (N, B), in (0, 1]; what is not stored is a negative
+    sample_weight: Any  # array (N,) or (N, B), csc_array (N, B), or None
+    start: sp.csc_array | None  # (D + 1, B)
     loss: str
     penalty: str
     strength: float

@@ -47,15 +47,7 @@ class Targets(Protocol):
 class RidgeTask:
     """Checked input, as the kernels read it.
 
-    Attributes
-    ----------
-    solver : str
-    factor : tuple, optional
-        Of X̃'X̃ + strength·I, or of X̃X̃' + strength·I, by `cho_factor`, where the solver wants one.
-    preconditioner : array of shape (D + 1,)
-        See `inverse_diagonal`.
-    dtype : str
-        Of the weights.
+    The factor is of X̃'X̃ + strength·I, or of X̃X̃' + strength·I, where the solver wants one.
     """
 
     rows: sp.csr_array
@@ -68,9 +60,9 @@ class RidgeTask:
     tol: float
     max_iter: int
     solver: str
-    dtype: str
+    dtype: str  # of the weights
     factor: tuple[_Array, bool] | None = None
-    preconditioner: _Array | None = None
+    preconditioner: _Array | None = None  # see `inverse_diagonal`
 
     @property
     def points(self) -> tuple[_Array, _Array, _Array, float]:

@@ -45,23 +45,13 @@ class Convex(Protocol):
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the minimiser ended.
-
-    Attributes
-    ----------
-    point : array
-    value, gradient_norm : float
-    steps : int
-        Newton steps, also those of earlier runs.
-    converged : bool
-        Whether the norm of the gradient is as small as asked.
-    """
+    """Where the minimiser ended."""
 
     point: NDArray[np.float64]
     value: float
     gradient_norm: float
-    steps: int
-    converged: bool
+    steps: int  # also those of earlier runs
+    converged: bool  # whether the gradient is as small as asked
 
 
 def minimise(
@@ -166,23 +156,12 @@ def minimise(
 
 @dataclass(frozen=True)
 class Step:
-    """An approximate minimum of the quadratic model within the radius.
-
-    Attributes
-    ----------
-    move : array
-    length : float
-        As the preconditioner measures it.
-    promised : float
-        By how much the model falls.
-    at_edge : bool
-        Whether the radius cut it short.
-    """
+    """An approximate minimum of the quadratic model within the radius."""
 
     move: NDArray[np.float64]
-    length: float
-    promised: float
-    at_edge: bool
+    length: float  # as the preconditioner measures it
+    promised: float  # by how much the model falls
+    at_edge: bool  # whether the radius cut it short
 
 
 def newton_step(

@@ -61,30 +61,14 @@ def floors(
 
 @dataclass(frozen=True)
 class Rounded:
-    """What is kept of some points, class by class.
+    """What is kept of some points; that of class k is from `starts[k]` to `starts[k + 1]`."""
 
-    Attributes
-    ----------
-    blocks : list of slices
-        The points, in their order here.
-    rows : int array of shape (n,)
-        The same, one by one.
-    starts : int array of shape (K + 1,)
-        What is kept of class k is from `starts[k]` to `starts[k + 1]`.
-    points : int array
-        The place of each among `rows`.
-    values : array
-        The rounded probabilities.
-    totals : array of shape (n,)
-        Their sum at each point: one, except for rounding.
-    """
-
-    blocks: list[slice]
-    rows: NDArray[np.int64]
+    blocks: list[slice]  # of the points, in their order here
+    rows: NDArray[np.int64]  # the same, one by one
     starts: NDArray[np.int64]
-    points: NDArray[np.int32]
-    values: _Array
-    totals: NDArray[np.float64]
+    points: NDArray[np.int32]  # the place of each among `rows`
+    values: _Array  # the rounded probabilities
+    totals: NDArray[np.float64]  # their sum at each point: one, except for rounding
 
     def curve(self, weights: _Array, scores: _Array) -> None:
         """Turn scores of what is kept into the Hessian in the scores times these. O(kept).
