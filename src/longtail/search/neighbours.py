@@ -303,7 +303,8 @@ def _sorted_exactly(
 def _norms_of(rows: sp.csr_array) -> NDArray[np.float64]:
     """Sum of the squares of each row, in the order of its entries. O(nnz)."""
     of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return np.bincount(of_row, np.square(rows.data, dtype=np.float64), minlength=rows.shape[0])
+    squares = np.square(rows.data, dtype=np.float64)
+    return np.bincount(of_row, squares, minlength=rows.shape[0]).astype(np.float64, copy=False)
 
 
 def _directions(rows: Rows, role: int) -> Rows:

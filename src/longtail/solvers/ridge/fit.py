@@ -245,7 +245,7 @@ def _identity(task: RidgeTask, size: int) -> str:
 
 def _is_sound(block: dict[str, _Array], task: RidgeTask, width: int) -> bool:
     """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    like = {name: np.empty(width, dtype=kind) for name, kind in REPORT.items()}
+    like: dict[str, _Array] = {name: np.empty(width, dtype=kind) for name, kind in REPORT.items()}
     like["weights"] = np.empty((task.n_weights, width), dtype=task.dtype)
     return is_like(block, like) and bool(np.isfinite(block["weights"]).all())
 

@@ -45,6 +45,7 @@ def score_map(
 class _Rows:
     """What both maps share: `parts`, X̃ as the kernels of what is kept read it."""
 
+    parts: Any
     scores_of_kept: Callable[..., None]
     add_kept: Callable[..., None]
 
@@ -98,6 +99,7 @@ class DenseRows(_Rows):
 class SparseRows(_Rows):
     """X̃W by a loop over what is stored. O(nnz·K)."""
 
+    parts: tuple[Any, Any, Any, Any]
     scores_of_kept = staticmethod(sparse_scores_of_kept)
     add_kept = staticmethod(sparse_add_kept)
 
