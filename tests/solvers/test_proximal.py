@@ -412,4 +412,4 @@ def test_values_beyond_reason_end():
 
 def test_working_memory_is_stated(small):
     task = make(*small)
-    assert proximal_bytes(task) >= 8 * (task.n_points + task.n_features)
+    assert proximal_bytes(task.n_points, task.n_features) >= 8 * (task.n_points + task.n_features)

@@ -95,7 +95,7 @@ class ThreadExecutor:
     ) -> None:
         """See `Executor`."""
         run_threads(
-            partial(_solved, solve, task), blocks, n_jobs=self.n_jobs,
+            lambda numbered: solve(task, numbered[1]), blocks, n_jobs=self.n_jobs,
             done=lambda numbered, result: done(numbered[0], result),
         )  # fmt: skip
 
@@ -137,10 +137,6 @@ class ProcessExecutor:
         with closing(results):
             for (number, _), result in zip(numbered, results, strict=True):
                 done(number, result)
-
-
-def _solved(solve: Solve, task: Any, numbered: tuple[int, Any]) -> Any:
-    return solve(task, numbered[1])
 
 
 def _solved_alone(solve: Solve, task: Any, block: Any) -> Any:

@@ -37,12 +37,7 @@ def row_seeds(X: sp.csr_array, random_state: int) -> NDArray[np.uint64]:
 def drawn_seed(folder: Path | None = None) -> tuple[int, Path | None]:
     """A fresh seed, from numpy's global generator, and the folder for the checkpoints of its run.
 
-    A run that was interrupted has left a folder with its seed, and goes on with that.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        Where checkpoints are to go.
+    A run that was interrupted has left a folder with its seed in `folder`, and goes on with that.
 
     Examples
     --------

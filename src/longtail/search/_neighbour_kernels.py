@@ -12,17 +12,6 @@ from longtail._sparse import offer
 
 
 @kernel
-def squared_norms(indptr, data, norms):
-    """Sum of the squares of each row. O(nnz)."""
-    for i in range(norms.shape[0]):
-        total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            value = np.float64(data[p])
-            total += value * value
-        norms[i] = total
-
-
-@kernel
 def nearest_by_columns(
     indptr, indices, data, query_norms, starts, rows, values, norms, skip, found, closest
 ):

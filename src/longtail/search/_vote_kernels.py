@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from longtail._numba import kernel
 
 
 @kernel
-def _add_up(
-    i: int,
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    neighbours: NDArray[Any],
-    weights: NDArray[Any],
-    seen_by: NDArray[Any],
-    sums: NDArray[Any],
-    met: NDArray[Any],
-) -> tuple[int, int, float]:
+def _add_up(i, indptr, indices, data, neighbours, weights, seen_by, sums, met):
     """Add up the votes of row i, plain and weighted, into `sums`, and list the labels in `met`.
 
     Returns the number of labels, of voters, and their weight.
@@ -49,18 +36,8 @@ def _add_up(
 
 @kernel
 def count_votes(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    neighbours: NDArray[Any],
-    weights: NDArray[Any],
-    seen_by: NDArray[Any],
-    sums: NDArray[Any],
-    ends: NDArray[Any],
-    columns: NDArray[Any],
-    plain: NDArray[Any],
-    weighted: NDArray[Any],
-) -> None:
+    indptr, indices, data, neighbours, weights, seen_by, sums, ends, columns, plain, weighted
+):
     """Write the votes of each row, plain and weighted, with ascending columns."""
     to = 0
     for i in range(neighbours.shape[0]):
@@ -78,17 +55,8 @@ def count_votes(
 
 @kernel
 def labels_from(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    data: NDArray[Any],
-    neighbours: NDArray[Any],
-    weights: NDArray[Any],
-    threshold: float,
-    seen_by: NDArray[Any],
-    sums: NDArray[Any],
-    ends: NDArray[Any],
-    columns: NDArray[Any],
-) -> None:
+    indptr, indices, data, neighbours, weights, threshold, seen_by, sums, ends, columns
+):
     """Write the labels of each row that enough voters have, with ascending columns."""
     to = 0
     for i in range(neighbours.shape[0]):
@@ -105,9 +73,7 @@ def labels_from(
 
 
 @kernel
-def holds(
-    indptr: NDArray[Any], indices: NDArray[Any], other_indptr: NDArray[Any], other: NDArray[Any]
-) -> NDArray[np.bool_]:
+def holds(indptr, indices, other_indptr, other):
     """Whether each stored entry is also stored in another matrix; both have sorted columns."""
     found = np.zeros(indices.shape[0], dtype=np.bool_)
     for i in range(indptr.shape[0] - 1):

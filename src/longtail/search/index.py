@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +96,7 @@ class LinearIndex:
         self._scratches: deque[_Scratch] = deque()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _index, (self.weights, self.bias)
+        return partial(LinearIndex, bias=self.bias), (self.weights,)
 
     def topk(
         self,
@@ -323,10 +323,6 @@ def linear_scores_above(
     [0, 2]
     """
     return LinearIndex(weights, bias=bias).scores_above(X, threshold, n_jobs=n_jobs)
-
-
-def _index(weights: sp.csr_array, bias: float) -> LinearIndex:
-    return LinearIndex(weights, bias=bias)
 
 
 def _rest(values: NDArray[np.float64]) -> _Rest:

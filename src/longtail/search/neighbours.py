@@ -25,7 +25,7 @@ from longtail.runtime.estimates import PRODUCT, SPARSE_PRODUCT, WORKSPACE, Estim
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
-from longtail.search._neighbour_kernels import exact_squares, nearest_by_columns, squared_norms
+from longtail.search._neighbour_kernels import exact_squares, nearest_by_columns
 from longtail.search.votes import BLOCK_ROWS, Neighbours
 
 Metric = Literal["euclidean", "cosine"]
@@ -301,9 +301,10 @@ def _sorted_exactly(
 
 
 def _norms_of(rows: sp.csr_array) -> NDArray[np.float64]:
-    norms = np.empty(rows.shape[0])
-    squared_norms(rows.indptr.astype(np.int64), rows.data, norms)
-    return norms
+    """Sum of the squares of each row, in the order of its entries. O(nnz)."""
+    of_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.square(rows.data, dtype=np.float64)
+    return np.bincount(of_row, squares, minlength=rows.shape[0]).astype(np.float64, copy=False)
 
 
 def _directions(rows: Rows, role: int) -> Rows:

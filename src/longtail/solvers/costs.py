@@ -18,7 +18,6 @@ from longtail.runtime.estimates import PRODUCT, SPARSE_PRODUCT, WORKSPACE, Estim
 from longtail.runtime.executor import thread_count
 from longtail.solvers.linear.direct import direct_bytes, few_and_dense
 from longtail.solvers.linear.fit import SOLVERS, block_of
-from longtail.solvers.linear.task import Size
 from longtail.solvers.ridge.fit import cheapest_solver, ridge_block
 from longtail.solvers.softmax.loss import KEPT_BYTES, lanes_of, working_type
 from longtail.solvers.softmax.score_maps import DENSE_SHARE
@@ -147,7 +146,7 @@ def linear_estimate(
     (True, '50 linear problems on 1,000 points of 500 features')
     """
     n, n_features = X.shape
-    size, threads = Size(n, n_features), thread_count(n_jobs)
+    threads = thread_count(n_jobs)
     known = SOLVERS[penalty, loss]
     if solver is None:
         few = "direct" in known and few_and_dense(n, n_features, X.nnz)
@@ -160,16 +159,16 @@ def linear_estimate(
     shared = 8.0 * (n + 1) + 16.0 * float(np.sum(counts)) + 60.0 * len(counts)
     if solver == "direct":
         shared += 8.0 * n * (n_features + 1)
-        working = float(direct_bytes(size))
+        working = float(direct_bytes(n, n_features))
         seconds = NEWTON * PRODUCT * n * float(n_features) ** 2 * trained
     else:
-        width = min(block_of(known[solver][1](size)), max(len(counts), 1))
+        width = min(block_of(known[solver][1](n, n_features)), max(len(counts), 1))
         if penalty == "l1":
             shared += float(matrix_bytes(X))  # X by columns
             working = 2.0 * matrix_bytes(X) + 120.0 * n + 32.0 * n_features  # and what is touched
         else:
             shared += 4.0 * X.nnz if solver == "newton" and X.dtype == np.float64 else 0.0
-            working = float(width * known[solver][1](size))
+            working = float(width * known[solver][1](n, n_features))
         seconds = LOOK[solver] * X.nnz * trained
     held = STORED * stored
     peak = shared + max(held + threads * working, 2 * held) + WORKSPACE

@@ -49,30 +49,14 @@ LabelRows = tuple[Rows, float, float]
 
 @dataclass(frozen=True)
 class LiblinearTask:
-    """What all blocks share.
+    """What all blocks share."""
 
-    Attributes
-    ----------
-    X : csr_array
-        As liblinear reads it.
-    settings : dict
-        Of every `LinearSVC`.
-    classes : list of arrays
-        For pairs of classes: the rows of each class.
-    y : array, optional
-        For all classes at once: the class of each row.
-    strength : float
-        For an l1 penalty: its weight, 1/C.
-    points : array of shape (N,), optional
-        For labels: what each point weighs.
-    """
-
-    X: sp.csr_array
-    settings: dict[str, Any]
-    classes: list[Rows] = field(default_factory=list)
-    y: NDArray[np.int64] | None = None
-    strength: float = 1.0
-    points: NDArray[np.float64] | None = None
+    X: sp.csr_array  # as liblinear reads it
+    settings: dict[str, Any]  # of every `LinearSVC`
+    classes: list[Rows] = field(default_factory=list)  # for pairs: the rows of each class
+    y: NDArray[np.int64] | None = None  # for all classes at once: the class of each row
+    strength: float = 1.0  # of an l1 penalty, 1/C
+    points: NDArray[np.float64] | None = None  # for labels: what each point weighs
 
 
 def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:

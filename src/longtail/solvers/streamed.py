@@ -30,6 +30,7 @@ from longtail.solvers._streamed_kernels import add_linear, add_rows
 SUFFICIENT = 1e-4  # share of the fall that the slope promises from which on a step is taken
 SHORTEST, LONGEST = 0.1, 0.7  # limits of what is left of a step that was too long
 ROUNDING = 1e-13  # relative error of sums over many rows
+STATE = ("point", "step", "value", "slope", "gradient", "scale", "iterations", "stuck")
 NO_FOLD = -2  # the fold that a problem on all rows leaves out: none has this number
 
 _Array = NDArray[np.float64]
@@ -322,17 +323,7 @@ class _Problems:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that decides how it goes on."""
-        return {
-            "point": self.point,
-            "step": self.step,
-            "value": self.value,
-            "slope": self.slope,
-            "gradient": self.gradient,
-            "scale": self.scale,
-            "iterations": self.iterations,
-            "stuck": self.stuck,
-            "passes": np.array([self.passes]),
-        }
+        return {name: getattr(self, name) for name in STATE} | {"passes": np.array([self.passes])}
 
     def resume(self, found: dict[str, NDArray[Any]]) -> None:
         """Go on from a state that `state` gave; an invalid one is ignored."""

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail.errors import InputError, ModelError
+from longtail.errors import ModelError
 from longtail.parameters import check_count
 from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import thread_count
@@ -30,6 +30,7 @@ from longtail.solvers.boosted.boosting import (
 )
 from longtail.solvers.boosted.growing import Growth
 from longtail.solvers.boosted.trees import Forest
+from longtail.solvers.points import check_same_rows
 
 MANY_BLOCKS = 8  # of classes, for as many threads; each lays out histograms of all columns anew
 BLOCK_CELLS = 2**20  # points times classes that a thread grows trees for at a time
@@ -37,18 +38,10 @@ BLOCK_CELLS = 2**20  # points times classes that a thread grows trees for at a t
 
 @dataclass(frozen=True)
 class BoostedSoftmax:
-    """Log-probabilities of classes by boosted trees.
+    """Log-probabilities of classes by boosted trees."""
 
-    Attributes
-    ----------
-    base : array of shape (K,)
-        Scores before the first tree.
-    forest : Forest
-        The trees, one output per class.
-    """
-
-    base: NDArray[np.float64]
-    forest: Forest
+    base: NDArray[np.float64]  # (K,): scores before the first tree
+    forest: Forest  # one output per class
 
     def logs(self, X: sp.csr_array, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """The logarithm of the probability of each class, (n, K). O(nnz + n·trees·depth)."""
@@ -72,17 +65,10 @@ class BoostedSoftmax:
 
 @dataclass(frozen=True)
 class BoostedFit:
-    """What `fit_boosted_softmax` found.
-
-    Attributes
-    ----------
-    model : BoostedSoftmax
-    objective : float
-        The cross entropy, over all points.
-    """
+    """What `fit_boosted_softmax` found."""
 
     model: BoostedSoftmax
-    objective: float
+    objective: float  # the cross entropy, over all points
 
 
 def fit_boosted_softmax(
@@ -133,8 +119,7 @@ def fit_boosted_softmax(
     thread_count(n_jobs)
     run = run or Run()
     n, n_classes = targets.shape
-    if n != X.shape[0]:
-        raise InputError(f"X has {X.shape[0]} rows but the targets have {n}; they must agree.")
+    check_same_rows(X, targets)
     base = log_shares(targets)
     bare = Forest.empty(n_classes, X.shape[1])
     states = LatestState(run, lambda: fingerprint(X=X, targets=targets, settings=(growth, n_trees)))

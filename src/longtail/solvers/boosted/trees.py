@@ -52,19 +52,6 @@ class Tree:
 class Forest:
     """Trees of several outputs over the same features. Nothing in it changes once it is made.
 
-    Attributes
-    ----------
-    n_outputs, n_features : int
-        Outputs that the trees predict, and features that they read.
-    starts : int64 array of shape (trees + 1,)
-        Where the nodes of each tree start.
-    output : int32 array of shape (trees,)
-        Which output each tree belongs to.
-    feature, threshold, left, right : arrays of shape (nodes,)
-        A point goes left if its value of the feature is at most the threshold.
-    value : array of shape (nodes + trees,)
-        Of the leaves.
-
     Examples
     --------
     One tree of one node: x₁ <= 0.5 says -1, else 2.
@@ -80,13 +67,13 @@ class Forest:
 
     n_outputs: int
     n_features: int
-    starts: NDArray[np.int64]
-    output: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    starts: NDArray[np.int64]  # where the nodes of each tree start, and where the last one ends
+    output: NDArray[np.int32]  # that each tree belongs to
+    feature: NDArray[np.int32]  # of each node, as are the next three
+    threshold: NDArray[np.float64]  # a point goes left if its value is at most this
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    value: NDArray[np.float64]
+    value: NDArray[np.float64]  # of the leaves, (nodes + trees,)
 
     @classmethod
     def empty(cls, n_outputs: int, n_features: int) -> Forest:

@@ -21,8 +21,7 @@ from scipy.special import expit
 
 from longtail.runtime.workers import check_running
 from longtail.solvers.linear.newton import TINY, first_weights
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 MOST_FEATURES = 512
 LEAST_DENSITY = 0.3
@@ -34,9 +33,9 @@ def few_and_dense(n_points: int, n_features: int, n_stored: int) -> bool:
     return n_features <= MOST_FEATURES and n_stored >= LEAST_DENSITY * n_points * n_features > 0
 
 
-def direct_bytes(task: Sized) -> int:
+def direct_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem: a scaled copy of X for its Hessian."""
-    return 8 * (task.n_points + task.n_features) * (task.n_features + 1)
+    return 8 * (n_points + n_features) * (n_features + 1)
 
 
 def solve_direct(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:

@@ -25,8 +25,7 @@ from longtail.runtime.workers import check_running, stopping
 from longtail.solvers.linear._dual_kernels import combine, dual_descent
 from longtail.solvers.linear._matrix_kernels import block_scores, take_rows
 from longtail.solvers.linear.newton import solve_newton
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 NEAREST = 100  # negatives most like the positives, at the start
 SPREAD = 100  # negatives spread over all points, at the start
@@ -60,9 +59,9 @@ class _Problem:
     seconds: float = 0.0
 
 
-def dual_bytes(task: Sized) -> int:
+def dual_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem in a block: its column of weights, twice, and its scores."""
-    return 8 * (task.n_points + 2 * (task.n_features + 1))
+    return 8 * (n_points + 2 * (n_features + 1))
 
 
 def solve_dual(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:

@@ -21,19 +21,17 @@ from longtail.solvers.linear.dual import dual_bytes, solve_dual
 from longtail.solvers.linear.groups import Group, LinearBlock, checked_groups, restricted
 from longtail.solvers.linear.newton import newton_bytes, solve_newton
 from longtail.solvers.linear.proximal import proximal_bytes, solve_accelerated, solve_proximal
-from longtail.solvers.linear.solution import Solution
 from longtail.solvers.linear.task import (
     BLOCK,
     BLOCK_BYTES,
     LinearTask,
-    Size,
-    Sized,
+    Solution,
     bias_alone,
     make_task,
 )
 from longtail.solvers.linear.working_set import solve_working_set, working_set_bytes
 
-Solver = tuple[Callable[..., list[Solution]], Callable[[Sized], int]]
+Solver = tuple[Callable[..., list[Solution]], Callable[[int, int], int]]
 
 _L1: dict[str, Solver] = {
     "working_set": (solve_working_set, working_set_bytes),
@@ -62,22 +60,12 @@ __all__ = ["Group", "LinearFit", "fit_linear"]
 
 @dataclass(frozen=True)
 class LinearWork:
-    """All that the blocks of a fit share.
-
-    Attributes
-    ----------
-    task : LinearTask
-    solver : str or None
-        None: the one that fits the loss, and the rows of a group.
-    prune : float
-    dtype : str
-        Of the stored weights.
-    """
+    """All that the blocks of a fit share."""
 
     task: LinearTask
-    solver: str | None
+    solver: str | None  # None: the one that fits the loss, and the rows of a group
     prune: float
-    dtype: str
+    dtype: str  # of the stored weights
 
 
 @dataclass(frozen=True)
@@ -250,16 +238,16 @@ def _solver(task: LinearTask, wanted: str | None) -> str:
 def _blocks(work: LinearWork, groups: Any, wanted: int | None) -> list[LinearBlock]:
     """The problems in blocks; small groups share one."""
     task = work.task
-    solver = _solver(task, work.solver)
+    _, bytes_per_problem = SOLVERS[task.penalty, task.loss][_solver(task, work.solver)]
     if groups is None:
         everything = np.arange(task.n_problems)
-        size = wanted or _block_size(task, solver, task)
+        size = wanted or block_of(bytes_per_problem(task.n_points, task.n_features))
         return [LinearBlock(((None, part),)) for part in _cut(everything, size)]
     blocks: list[LinearBlock] = []
     room = 0
     for rows, problems in checked_groups(groups, task.n_points, task.n_problems):
         stored = int((task.indptr[rows + 1] - task.indptr[rows]).sum())
-        size = wanted or _block_size(task, solver, Size(len(rows), min(task.n_features, stored)))
+        size = wanted or block_of(bytes_per_problem(len(rows), min(task.n_features, stored)))
         for part in _cut(problems, size):
             if blocks and len(part) <= min(room, size - len(blocks[-1])):
                 blocks[-1] = LinearBlock((*blocks[-1].parts, (rows, part)))
@@ -272,11 +260,6 @@ def _blocks(work: LinearWork, groups: Any, wanted: int | None) -> list[LinearBlo
 
 def _cut(problems: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
     return [problems[first : first + size] for first in range(0, len(problems), size)]
-
-
-def _block_size(task: LinearTask, solver: str, size: Sized) -> int:
-    _, bytes_per_problem = SOLVERS[task.penalty, task.loss][solver]
-    return block_of(bytes_per_problem(size))
 
 
 def block_of(bytes_a_problem: int) -> int:

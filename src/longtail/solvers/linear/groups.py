@@ -37,15 +37,9 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class LinearBlock:
-    """Problems that are solved, and kept, together: some on all rows, or of one or more groups.
+    """Problems that are solved, and kept, together: some on all rows, or of one or more groups."""
 
-    Attributes
-    ----------
-    parts : tuple of pairs
-        Rows, None for all, and the problems on them.
-    """
-
-    parts: tuple[tuple[Numbers | None, Numbers], ...]
+    parts: tuple[tuple[Numbers | None, Numbers], ...]  # rows, None for all, and problems on them
 
     def __len__(self) -> int:
         return sum(len(problems) for _, problems in self.parts)

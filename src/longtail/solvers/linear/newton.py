@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longtail.runtime.workers import check_running
-from longtail.solvers._product_kernels import column_dots
-from longtail.solvers.linear._matrix_kernels import block_scores
+from longtail.solvers._product_kernels import column_dots, scores_of_rows
 from longtail.solvers.linear._newton_kernels import (
     advance_cg,
     gradient_pass,
@@ -35,8 +34,7 @@ from longtail.solvers.linear._newton_kernels import (
     start_cg,
     values_along,
 )
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 MAX_CG = 100
 CG_ACCURACY = 0.01  # of the squared residual
@@ -103,14 +101,14 @@ class _Block:
 
 def _scores(task: LinearTask, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """X w of shape (N, B)."""
-    scores = np.empty((w.shape[1], task.n_points))
-    block_scores(task.indptr, task.indices, task.data, task.bias, w, scores)
-    return np.ascontiguousarray(scores.T)
+    scores = np.empty((task.n_points, w.shape[1]))
+    scores_of_rows(task.indptr, task.indices, task.data, task.bias, w, 0, scores)
+    return scores
 
 
-def newton_bytes(task: Sized) -> int:
+def newton_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem in a block: some seven columns of points and of weights."""
-    return 8 * (7 * task.n_points + 7 * (task.n_features + 1))
+    return 8 * 7 * (n_points + n_features + 1)
 
 
 def solve_newton(

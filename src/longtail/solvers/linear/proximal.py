@@ -48,8 +48,7 @@ from longtail.solvers.linear._proximal_kernels import (
     total_loss,
     total_surplus,
 )
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 Vector = NDArray[np.float64]
 
@@ -64,36 +63,16 @@ LOOK = 10  # accelerated steps between two looks at the optimality conditions
 
 @dataclass(frozen=True)
 class Step:
-    """Where a solver is after a step.
+    """Where a solver is after a step."""
 
-    Attributes
-    ----------
-    w : array of shape (D + 1,)
-        The weights, the bias last.
-    length : float
-        γ of the step that led here; NaN at the start.
-    objective : float
-        F(w).
-    violation : float
-        Of the optimality conditions, relative to the strength; NaN where it was not computed.
-    """
-
-    w: Vector
-    length: float
-    objective: float
-    violation: float
+    w: Vector  # the bias last
+    length: float  # γ of the step that led here; NaN at the start
+    objective: float  # F(w)
+    violation: float  # relative to the strength; NaN where it was not computed
 
 
 class L1Problem:
-    """One column of a task as a sum of a smooth loss H and the l1 penalty.
-
-    Parameters
-    ----------
-    task : LinearTask
-        With the l1 penalty.
-    number : int
-        Which problem.
-    """
+    """One column of a task as a sum of a smooth loss H and the l1 penalty."""
 
     def __init__(self, task: LinearTask, number: int) -> None:
         self.task = task
@@ -163,13 +142,13 @@ class L1Problem:
         return worst / strength
 
 
-def proximal_bytes(task: Sized) -> int:
+def proximal_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem: some ten columns of points and of weights.
 
     The problems of a block come one after another, so a block needs no more; X by columns comes on
     top, once for all.
     """
-    return 8 * 10 * (task.n_points + task.n_features + 1)
+    return 8 * 10 * (n_points + n_features + 1)
 
 
 def solve_proximal(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:

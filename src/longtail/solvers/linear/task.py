@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,13 @@ from longtail.parameters import check_count, check_positive
 from longtail.solvers.linear._loss_kernels import LOGISTIC, SQUARED_HINGE
 from longtail.solvers.linear._matrix_kernels import column_sums
 from longtail.solvers.linear.class_weights import ClassWeights
-from longtail.solvers.points import checked_points
+from longtail.solvers.points import (
+    check_bias,
+    check_same_rows,
+    check_start,
+    check_weights,
+    checked_points,
+)
 
 LOSSES = {"squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 PENALTIES = ("l2", "l1")
@@ -34,51 +40,35 @@ BLOCK = 32  # problems that look at X together
 BLOCK_BYTES = 2**28  # bound on the dense arrays of one block
 
 
-class Sized(Protocol):
-    """What decides the working memory of a solver."""
+@dataclass
+class Solution:
+    """One solved problem: its weights where they are not zero, and what it took.
 
-    @property
-    def n_points(self) -> int:
-        """Rows of X."""
+    The violation, of the l1 penalty only, is the largest distance of a partial derivative to where
+    the optimality conditions want it, relative to `strength`.
+    """
 
-    @property
-    def n_features(self) -> int:
-        """Columns of X, without the bias."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """The size of problems that are not there yet."""
-
-    n_points: int
-    n_features: int
+    features: NDArray[np.int64]  # with a weight; feature D is the bias
+    values: NDArray[np.float64]
+    objective: float  # over all points, before any pruning
+    gap: float  # proven upper bound on its distance to the optimum, relative to it
+    iterations: int  # sweeps over the working set, or Newton steps
+    converged: bool  # within the tolerance
+    seconds: float = 0.0  # work shared by a block is spread evenly
+    violation: float = math.nan
 
 
 @dataclass(frozen=True)
 class LinearTask:
-    """Many problems on one X, as the solvers read them. Made by `make_task`.
+    """Many problems on one X, as the solvers read them. Made by `make_task`."""
 
-    Attributes
-    ----------
-    indptr, indices, data : arrays
-        X by rows.
-    n_features : int
-        Columns of X, without the bias.
-    targets : csc_array of shape (N, B)
-        Targets in (0, 1]; what is not stored is a negative.
-    sample_weight : array of shape (N,) or (N, B), csc_array of shape (N, B), or None
-        Weight of each point, for all problems or for each.
-    start : csc_array of shape (D + 1, B), optional
-        Weights to start from.
-    """
-
-    indptr: NDArray[np.int64]
+    indptr: NDArray[np.int64]  # of X by rows
     indices: NDArray[np.int32]
     data: NDArray[Any]
-    n_features: int
-    targets: sp.csc_array
-    sample_weight: Any
-    start: sp.csc_array | None
+    n_features: int  # without the bias
+    targets: sp.csc_array  # (N, B), in (0, 1]; what is not stored is a negative
+    sample_weight: Any  # array (N,) or (N, B), csc_array (N, B), or None
+    start: sp.csc_array | None  # (D + 1, B)
     loss: str
     penalty: str
     strength: float
@@ -199,10 +189,7 @@ def make_task(
     if tol is None:
         tol = TOLERANCE[penalty]
     check_positive(strength=strength, tol=tol)
-    if not (math.isfinite(bias) and bias >= 0):
-        raise ParameterError(
-            f"bias must be zero (none) or a positive, finite number, not {bias!r}."
-        )
+    check_bias(bias)
     if not penalize_bias and penalty != "l1":
         raise ParameterError("penalize_bias=False needs penalty='l1'.")
     check_count(max_iter=max_iter)
@@ -212,20 +199,13 @@ def make_task(
     wanted = sp.csc_array(sound(targets), dtype=np.float64, copy=True)
     wanted.sum_duplicates()
     wanted.eliminate_zeros()
-    if wanted.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
-        )
+    check_same_rows(rows, wanted)
     if not ((wanted.data > 0) & (wanted.data <= 1)).all():
         raise InputError("Targets must lie between 0 and 1.")
     start = None
     if warm_start is not None:
         start = sp.csc_array(sound(warm_start))
-        shape = (rows.shape[1] + 1, wanted.shape[1])
-        if start.shape != shape:
-            raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
-        if not np.isfinite(start.data).all():
-            raise InputError("warm_start contains NaN or infinity; start without it.")
+        check_start(start, start.data, (rows.shape[1] + 1, wanted.shape[1]))
     return LinearTask(
         indptr=rows.indptr.astype(np.int64),
         indices=rows.indices.astype(np.int32, copy=False),
@@ -251,16 +231,10 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     if sp.issparse(weights):
         weights = sp.csc_array(sound(weights), dtype=np.float64, copy=True)
         weights.sum_duplicates()
-        values = weights.data
     else:
         weights = np.asarray(weights, dtype=np.float64)
-        values = weights
-    if weights.shape not in (shape, shape[:1]):
-        raise InputError(
-            f"sample_weight has shape {weights.shape}; it must be {shape[:1]} or {shape}."
-        )
-    if not np.isfinite(values).all() or (values < 0).any():
-        raise InputError("sample_weight must be finite and not negative.")
+    values = weights.data if sp.issparse(weights) else weights
+    check_weights(weights, values, shape[:1], shape)
     return weights
 
 

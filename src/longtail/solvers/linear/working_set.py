@@ -32,15 +32,14 @@ from longtail.runtime.run import Stopped
 from longtail.runtime.workers import stopping
 from longtail.solvers.linear._touched_kernels import Entries, Features, Matrix, Rows
 from longtail.solvers.linear._working_set_kernels import SOLVED, STOPPED, Limits, solve_problem
-from longtail.solvers.linear.solution import Solution
-from longtail.solvers.linear.task import LinearTask, Sized
+from longtail.solvers.linear.task import LinearTask, Solution
 
 BATCH = 10  # features that enter first; later rounds let in half as many as there are
 DENSE = 4096  # features up to which their products are kept, 134 MB
 NONE = np.empty(0)
 
 
-def working_set_bytes(task: Sized) -> int:
+def working_set_bytes(n_points: int, n_features: int) -> int:
     """Working memory of one problem in a block; the problems of a block come one after another."""
     return 1
 

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from longtail.errors import InputError
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.workers import check_running
-from longtail.solvers._product_kernels import column_dots
+from longtail.solvers._product_kernels import add_transposed, column_dots
 from longtail.solvers.ridge._ridge_kernels import (
     normal_times,
     take_step,
-    transposed_times,
     turn,
 )
 
@@ -48,15 +47,7 @@ class Targets(Protocol):
 class RidgeTask:
     """Checked input, as the kernels read it.
 
-    Attributes
-    ----------
-    solver : str
-    factor : tuple, optional
-        Of X̃'X̃ + strength·I, or of X̃X̃' + strength·I, by `cho_factor`, where the solver wants one.
-    preconditioner : array of shape (D + 1,)
-        See `inverse_diagonal`.
-    dtype : str
-        Of the weights.
+    The factor is of X̃'X̃ + strength·I, or of X̃X̃' + strength·I, where the solver wants one.
     """
 
     rows: sp.csr_array
@@ -69,9 +60,9 @@ class RidgeTask:
     tol: float
     max_iter: int
     solver: str
-    dtype: str
+    dtype: str  # of the weights
     factor: tuple[_Array, bool] | None = None
-    preconditioner: _Array | None = None
+    preconditioner: _Array | None = None  # see `inverse_diagonal`
 
     @property
     def points(self) -> tuple[_Array, _Array, _Array, float]:
@@ -117,8 +108,8 @@ def _direct(task: RidgeTask, rhs: _Array, Z: _Array) -> _Array:
     solved = np.ascontiguousarray(scipy.linalg.cho_solve(task.factor, known, check_finite=False))
     if task.solver == "primal":
         return solved
-    out = np.empty_like(rhs)
-    transposed_times(*task.points, solved, out)
+    out = np.zeros_like(rhs)
+    add_transposed(*task.points, solved, 0, out)
     return out
 
 
@@ -137,8 +128,8 @@ def solve_block(task: RidgeTask, block: range) -> dict[str, _Array]:
     Z = np.ascontiguousarray(task.targets.columns(first, last), dtype=np.float64)
     if not np.isfinite(Z).all():
         raise InputError("The targets contain NaN or infinity; replace these values first.")
-    rhs = np.empty((task.n_weights, last - first))
-    transposed_times(*task.points, Z, rhs)
+    rhs = np.zeros((task.n_weights, last - first))
+    add_transposed(*task.points, Z, 0, rhs)
     squares = np.empty(last - first)
     column_dots(Z, Z, squares)
     W = _direct(task, rhs, Z)

@@ -12,22 +12,6 @@ from longtail._numba import kernel, unsigned
 
 
 @kernel
-def transposed_times(indptr, indices, data, bias, Z, out):
-    """out = X̃'Z, where X̃ is X with a last column of the constant `bias`. O(nnz·columns)."""
-    constant = unsigned(out.shape[0] - 1)
-    width = unsigned(Z.shape[1])
-    out[:] = 0.0
-    for i in range(unsigned(indptr.shape[0] - 1)):
-        for p in range(unsigned(indptr[i]), unsigned(indptr[i + unsigned(1)])):
-            j = unsigned(indices[p])
-            value = np.float64(data[p])
-            for c in range(width):
-                out[j, c] += value * Z[i, c]
-        for c in range(width):
-            out[constant, c] += bias * Z[i, c]
-
-
-@kernel
 def normal_times(indptr, indices, data, bias, strength, P, row, out):
     """out = (X̃'X̃ + strength·I) P in one look at X. O(nnz·columns).
 

@@ -8,7 +8,6 @@ equations, ‖r‖² / (2·strength) bounds how far the objective is from its mi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +17,13 @@ from numpy.typing import NDArray
 
 from longtail._numba import read_only
 from longtail.errors import ConvergenceWarning, InputError, ParameterError, warn
-from longtail.parameters import check_positive, is_number
+from longtail.parameters import check_count, check_positive
 from longtail.runtime.blocks import Blocks
-from longtail.runtime.checkpoint import fingerprint
+from longtail.runtime.checkpoint import fingerprint, is_like
 from longtail.runtime.run import Run
 from longtail.solvers._product_kernels import scores_of_rows
 from longtail.solvers.linear.task import BLOCK, BLOCK_BYTES
-from longtail.solvers.points import checked_points
+from longtail.solvers.points import check_bias, check_same_rows, checked_points
 from longtail.solvers.ridge._block import RidgeTask, Targets, prepared, solve_block
 
 SOLVERS = ("primal", "dual", "conjugate_gradient")
@@ -182,12 +181,8 @@ def _make_task(
     if solver is not None and solver not in SOLVERS:
         raise ParameterError(f"solver must be one of {', '.join(SOLVERS)}, not {solver!r}.")
     check_positive(strength=strength, tol=tol)
-    if not (is_number(bias) and 0 <= bias < math.inf):
-        raise ParameterError(
-            f"bias must be zero (none) or a positive, finite number, not {bias!r}."
-        )
-    if not (is_number(max_iter) and max_iter >= 1):
-        raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
+    check_bias(bias)
+    check_count(max_iter=max_iter)
     rows = checked_points(X)
     if hasattr(Z, "columns") and hasattr(Z, "parts"):
         targets: Targets = Z
@@ -202,10 +197,7 @@ def _make_task(
         targets = _Dense(array)
         if not np.isfinite(array).all():
             raise InputError("The targets contain NaN or infinity; replace these values first.")
-    if targets.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"X has {rows.shape[0]} rows but the targets have {targets.shape[0]}; they must agree."
-        )
+    check_same_rows(rows, targets)
     return RidgeTask(
         rows=rows,
         indptr=rows.indptr.astype(np.int64),
@@ -253,13 +245,9 @@ def _identity(task: RidgeTask, size: int) -> str:
 
 def _is_sound(block: dict[str, _Array], task: RidgeTask, width: int) -> bool:
     """Whether arrays that were read are the block they claim to be; if not, it is done again."""
-    return (
-        set(block) == {"weights", *REPORT}
-        and block["weights"].shape == (task.n_weights, width)
-        and block["weights"].dtype == task.dtype
-        and all(block[n].shape == (width,) and block[n].dtype == k for n, k in REPORT.items())
-        and bool(np.isfinite(block["weights"]).all())
-    )
+    like: dict[str, _Array] = {name: np.empty(width, dtype=kind) for name, kind in REPORT.items()}
+    like["weights"] = np.empty((task.n_weights, width), dtype=task.dtype)
+    return is_like(block, like) and bool(np.isfinite(block["weights"]).all())
 
 
 def _warn(fit: RidgeFit, task: RidgeTask) -> None:

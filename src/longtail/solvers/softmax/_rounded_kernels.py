@@ -52,13 +52,6 @@ def order_by_class(points, classes, values, starts, out_points, out_values):
 
 
 @kernel
-def add_by_point(points, values, out):
-    """out_i += Σ of the values at point i. O(kept)."""
-    for q in range(len(points)):
-        out[points[q]] += values[q]
-
-
-@kernel
 def curve_kept(points, P, totals, weights, means, Z):
     """Z = weight·P∘(Z - mean) with the mean Σ P∘Z / Σ P of each point; `means` comes as zeros."""
     for q in range(len(points)):

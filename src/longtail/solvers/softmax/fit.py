@@ -19,13 +19,19 @@ from scipy.special import log_softmax
 
 from longtail._sparse import as_csr
 from longtail.errors import ConvergenceWarning, InputError, warn
-from longtail.parameters import check_count, check_not_negative, check_positive
+from longtail.parameters import check_count, check_positive
 from longtail.runtime.checkpoint import LatestState, fingerprint, is_like
 from longtail.runtime.executor import thread_count
 from longtail.runtime.libraries import one_thread
 from longtail.runtime.run import Run
 from longtail.solvers._product_kernels import scores_of_rows
-from longtail.solvers.points import checked_points
+from longtail.solvers.points import (
+    check_bias,
+    check_same_rows,
+    check_start,
+    check_weights,
+    checked_points,
+)
 from longtail.solvers.softmax.loss import SoftmaxLoss, working_type
 from longtail.solvers.softmax.minimise import Minimum, minimise
 from longtail.solvers.softmax.quasi_newton import descend
@@ -130,7 +136,7 @@ def fit_softmax(
     [0, 1, 2]
     """
     check_positive(strength=strength, tol=tol)
-    check_not_negative(bias=bias)
+    check_bias(bias)
     check_count(max_iter=max_iter)
     thread_count(n_jobs)
     run = run or Run()
@@ -248,7 +254,7 @@ def solve(
     scale = float(np.linalg.norm(gradient))
     if scale <= ROUNDING * loss.total_weight:  # nothing to learn
         run.report("training", max_iter, max_iter)
-        return Minimum(origin, value, 0.0, 0, 0, True), 1.0
+        return Minimum(origin, value, 0.0, 0, True), 1.0
     steps, rounds, radius = 0, 0, None
     found = states.read(lambda arrays: arrays if _is_sound(arrays, shape) else None)
     if found is not None:
@@ -263,24 +269,18 @@ def solve(
             start = origin
     run.report("training", min(steps, max_iter), max_iter)
 
-    def keep(point: NDArray[np.float64], radius: float, steps: int, rounds: int) -> None:
+    def keep(point: NDArray[np.float64], radius: float, steps: int, rounds: int = 0) -> None:
         states.write(lambda: _state(point, radius, steps, rounds, loss.is_exact))
         run.report("training", min(steps, max_iter), max_iter)
-
-    def after_round(point: NDArray[np.float64], rounds: int) -> None:
-        keep(point, math.inf, 0, rounds)
-
-    def after_step(point: NDArray[np.float64], radius: float, steps: int) -> None:
-        keep(point, radius, steps, 0)
 
     if far and not steps:
         start = descend(
             loss, start, enough=max(tol, CLOSE) * scale, noise=loss.noise, done=rounds,
-            after_round=after_round,
+            after_round=lambda point, done: keep(point, math.inf, 0, done),
         )  # fmt: skip
     minimum = minimise(
         loss, start, enough=tol * scale, scale=scale, max_iter=max_iter, noise=loss.noise,
-        steps=steps, radius=radius, after_step=after_step,
+        steps=steps, radius=radius, after_step=keep,
         sharpen=None if loss.is_exact else loss.sharpen,
     )  # fmt: skip
     run.report("training", max_iter, max_iter)
@@ -330,10 +330,7 @@ def _checked(
     rows = checked_points(X)
     wanted = sp.csr_array(as_csr(targets, dtype=np.float64), copy=True)
     wanted.eliminate_zeros()
-    if wanted.shape[0] != rows.shape[0]:
-        raise InputError(
-            f"X has {rows.shape[0]} rows but the targets have {wanted.shape[0]}; they must agree."
-        )
+    check_same_rows(rows, wanted)
     if wanted.shape[1] == 0:
         raise InputError("The targets have no columns; there must be at least one class.")
     if not (np.isfinite(wanted.data) & (wanted.data > 0)).all():
@@ -342,12 +339,7 @@ def _checked(
         weights = np.ones(rows.shape[0])
     else:
         weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (rows.shape[0],):
-            raise InputError(
-                f"sample_weight has shape {weights.shape}; it must be ({rows.shape[0]},)."
-            )
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            raise InputError("sample_weight must be finite and not negative.")
+        check_weights(weights, weights, (rows.shape[0],))
     sums = np.asarray(wanted.sum(axis=1)).ravel()
     off = (np.abs(sums - 1.0) > SUM_TOLERANCE) & (weights > 0)
     if off.any():
@@ -364,8 +356,5 @@ def _checked_start(warm_start: Any, shape: tuple[int, int]) -> NDArray[np.float6
         return None
     start = warm_start.toarray() if sp.issparse(warm_start) else np.asarray(warm_start)
     start = start.astype(np.float64)
-    if start.shape != shape:
-        raise InputError(f"warm_start has shape {start.shape}; it must be {shape}.")
-    if not np.isfinite(start).all():
-        raise InputError("warm_start contains NaN or infinity; start without it.")
+    check_start(start, start, shape)
     return start

@@ -45,24 +45,13 @@ class Convex(Protocol):
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the minimiser ended.
-
-    Attributes
-    ----------
-    point : array
-    value, gradient_norm : float
-    steps, products : int
-        Newton steps, also those of earlier runs, and products with the Hessian in this one.
-    converged : bool
-        Whether the norm of the gradient is as small as asked.
-    """
+    """Where the minimiser ended."""
 
     point: NDArray[np.float64]
     value: float
     gradient_norm: float
-    steps: int
-    products: int
-    converged: bool
+    steps: int  # also those of earlier runs
+    converged: bool  # whether the gradient is as small as asked
 
 
 def minimise(
@@ -123,7 +112,7 @@ def minimise(
     """
     if not (enough >= 0 and scale > 0):
         raise ParameterError("enough must not be negative and scale must be positive.")
-    point, products = start, 0
+    point = start
     value, gradient = function.evaluate(point)
     first = math.sqrt(float(np.vdot(gradient, function.preconditioned(gradient))))
     if radius is None:
@@ -132,10 +121,9 @@ def minimise(
         norm = float(np.linalg.norm(gradient))
         done = norm <= enough
         if done or steps >= max_iter or radius <= SMALLEST * first:
-            return Minimum(point, value, norm, steps, products, done)
+            return Minimum(point, value, norm, steps, done)
         accuracy = min(ROUGH, math.sqrt(norm / scale))
         step = newton_step(function, gradient, accuracy, radius)
-        products += step.products
         trial = point + step.move
         trial_value, trial_gradient = function.evaluate(trial)
         slack = noise * abs(value)
@@ -152,7 +140,7 @@ def minimise(
                 after_step(point, radius, steps)
             continue
         if lost:
-            return Minimum(point, value, norm, steps, products, False)  # only rounding is left
+            return Minimum(point, value, norm, steps, False)  # only rounding is left
         if not share >= POOR:
             radius = step.length * (0.5 if share >= 0 else 0.25)
         elif share > GOOD and step.at_edge:
@@ -168,26 +156,12 @@ def minimise(
 
 @dataclass(frozen=True)
 class Step:
-    """An approximate minimum of the quadratic model within the radius.
-
-    Attributes
-    ----------
-    move : array
-    length : float
-        As the preconditioner measures it.
-    promised : float
-        By how much the model falls.
-    at_edge : bool
-        Whether the radius cut it short.
-    products : int
-        Products with the Hessian that it took.
-    """
+    """An approximate minimum of the quadratic model within the radius."""
 
     move: NDArray[np.float64]
-    length: float
-    promised: float
-    at_edge: bool
-    products: int
+    length: float  # as the preconditioner measures it
+    promised: float  # by how much the model falls
+    at_edge: bool  # whether the radius cut it short
 
 
 def newton_step(
@@ -204,14 +178,14 @@ def newton_step(
     rho = float(np.vdot(residual, direction))
     enough = accuracy**2 * rho
     mm, md, dd, promised = 0.0, 0.0, rho, 0.0
-    for used in range(1, MAX_CG + 1):
+    for _ in range(MAX_CG):
         product = function.curved(direction)
         bend = float(np.vdot(direction, product))
         length = rho / bend if bend > 0 else math.inf
         if not mm + 2 * length * md + length**2 * dd < radius**2:
             length = (math.sqrt(md * md + dd * max(radius**2 - mm, 0.0)) - md) / dd
             move += length * direction
-            return Step(move, radius, promised + length * rho - length**2 / 2 * bend, True, used)
+            return Step(move, radius, promised + length * rho - length**2 / 2 * bend, True)
         move += length * direction
         residual -= length * product
         promised += length * rho / 2
@@ -225,4 +199,4 @@ def newton_step(
         dd = rho + turn**2 * dd
         direction *= turn
         direction += corrected
-    return Step(move, math.sqrt(mm), promised, False, used)
+    return Step(move, math.sqrt(mm), promised, False)

@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longtail.solvers.softmax._rounded_kernels import (
-    add_by_point,
-    curve_kept,
-    order_by_class,
-    round_rows,
-)
+from longtail.solvers.softmax._rounded_kernels import curve_kept, order_by_class, round_rows
 
 PER_POINT = 200  # that are kept of a point at most, about
 KEPT_SHARE = 0.1  # of all probabilities; beyond that, dense products are as fast
@@ -66,30 +61,14 @@ def floors(
 
 @dataclass(frozen=True)
 class Rounded:
-    """What is kept of some points, class by class.
+    """What is kept of some points; that of class k is from `starts[k]` to `starts[k + 1]`."""
 
-    Attributes
-    ----------
-    blocks : list of slices
-        The points, in their order here.
-    rows : int array of shape (n,)
-        The same, one by one.
-    starts : int array of shape (K + 1,)
-        What is kept of class k is from `starts[k]` to `starts[k + 1]`.
-    points : int array
-        The place of each among `rows`.
-    values : array
-        The rounded probabilities.
-    totals : array of shape (n,)
-        Their sum at each point: one, except for rounding.
-    """
-
-    blocks: list[slice]
-    rows: NDArray[np.int64]
+    blocks: list[slice]  # of the points, in their order here
+    rows: NDArray[np.int64]  # the same, one by one
     starts: NDArray[np.int64]
-    points: NDArray[np.int32]
-    values: _Array
-    totals: NDArray[np.float64]
+    points: NDArray[np.int32]  # the place of each among `rows`
+    values: _Array  # the rounded probabilities
+    totals: NDArray[np.float64]  # their sum at each point: one, except for rounding
 
     def curve(self, weights: _Array, scores: _Array) -> None:
         """Turn scores of what is kept into the Hessian in the scores times these. O(kept).
@@ -146,9 +125,9 @@ class Rounder:
         points, classes, values = (
             np.concatenate(parts) for parts in zip(*self._parts, strict=True)
         )
+        totals = np.bincount(points, values, minlength=self._n).astype(np.float64, copy=False)
         starts = np.zeros(len(self._floors) + 1, dtype=np.int64)
-        ordered, totals = (np.empty_like(points), np.empty_like(values)), np.zeros(self._n)
+        ordered = np.empty_like(points), np.empty_like(values)
         order_by_class(points, classes, values, starts, *ordered)
-        add_by_point(*ordered, totals)
         rows = np.concatenate([np.arange(block.start, block.stop) for block in self._blocks])
         return Rounded(self._blocks, rows, starts, *ordered, totals)

@@ -42,18 +42,50 @@ def score_map(
     return SparseRows(rows, bias, n_classes, dtype)
 
 
-class DenseRows:
-    """X̃W by BLAS, on a dense copy of X. O(N·D·K)."""
+class _Rows:
+    """What both maps share: `parts`, X̃ as the kernels of what is kept read it."""
 
-    def __init__(self, rows: sp.csr_array, bias: float, n_classes: int, dtype: Any) -> None:
+    parts: Any
+    scores_of_kept: Callable[..., None]
+    add_kept: Callable[..., None]
+
+    def __init__(self, n_classes: int, dtype: Any, *parts: Any) -> None:
         self.n_classes = n_classes
-        self.X = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=dtype)
-        self.X[:, :-1] = rows.toarray()
-        self.X[:, -1] = bias
+        self.dtype = np.dtype(dtype)
+        self.parts = parts
 
     def prepared(self, parameters: NDArray[np.float64]) -> _Array:
         """The weights in the precision of the scores."""
-        return parameters.astype(self.X.dtype, copy=False)
+        return np.ascontiguousarray(parameters, dtype=self.dtype)
+
+    def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
+        """The weights in the precision of the scores, one row per class."""
+        return np.ascontiguousarray(parameters.T, dtype=self.dtype)
+
+    def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
+        """X̃W of what is kept."""
+        out = np.empty(len(kept.points), dtype=self.dtype)
+        self.scores_of_kept(*self.parts, kept.rows, kept.starts, kept.points, prepared, out)
+        return out
+
+    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
+        """out += X̃'R of what is kept."""
+        turned = np.zeros(out.shape[::-1])
+        self.add_kept(*self.parts, kept.rows, kept.starts, kept.points, by_score, turned)
+        out += turned.T
+
+
+class DenseRows(_Rows):
+    """X̃W by BLAS, on a dense copy of X. O(N·D·K)."""
+
+    scores_of_kept = staticmethod(scores_of_kept)
+    add_kept = staticmethod(add_kept)
+
+    def __init__(self, rows: sp.csr_array, bias: float, n_classes: int, dtype: Any) -> None:
+        self.X = np.empty((rows.shape[0], rows.shape[1] + 1), dtype=dtype)
+        self.X[:, :-1] = rows.toarray()
+        self.X[:, -1] = bias
+        super().__init__(n_classes, dtype, self.X)
 
     def scores(self, prepared: _Array, rows: slice) -> _Array:
         """X̃W of a block."""
@@ -63,39 +95,20 @@ class DenseRows:
         """out += X̃'R of a block."""
         out += self.X[rows].T @ by_score
 
-    def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
-        """The weights in the precision of the scores, one row per class."""
-        return np.ascontiguousarray(parameters.T, dtype=self.X.dtype)
 
-    def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
-        """X̃W of what is kept."""
-        out = np.empty(len(kept.points), dtype=self.X.dtype)
-        scores_of_kept(self.X, kept.rows, kept.starts, kept.points, prepared, out)
-        return out
-
-    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
-        """out += X̃'R of what is kept."""
-        turned = np.zeros(out.shape[::-1])
-        add_kept(self.X, kept.rows, kept.starts, kept.points, by_score, turned)
-        out += turned.T
-
-
-class SparseRows:
+class SparseRows(_Rows):
     """X̃W by a loop over what is stored. O(nnz·K)."""
 
-    def __init__(self, rows: sp.csr_array, bias: float, n_classes: int, dtype: Any) -> None:
-        self.n_classes = n_classes
-        self.dtype = np.dtype(dtype)
-        self.parts = (
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int32, copy=False),
-            rows.data.astype(dtype, copy=False),
-            self.dtype.type(bias),
-        )
+    parts: tuple[Any, Any, Any, Any]
+    scores_of_kept = staticmethod(sparse_scores_of_kept)
+    add_kept = staticmethod(sparse_add_kept)
 
-    def prepared(self, parameters: NDArray[np.float64]) -> _Array:
-        """The weights in the precision of the scores."""
-        return np.ascontiguousarray(parameters, dtype=self.dtype)
+    def __init__(self, rows: sp.csr_array, bias: float, n_classes: int, dtype: Any) -> None:
+        super().__init__(
+            n_classes, dtype, rows.indptr.astype(np.int64),
+            rows.indices.astype(np.int32, copy=False), rows.data.astype(dtype, copy=False),
+            np.dtype(dtype).type(bias),
+        )  # fmt: skip
 
     def scores(self, prepared: _Array, rows: slice) -> _Array:
         """X̃W of a block."""
@@ -106,22 +119,6 @@ class SparseRows:
     def add_back(self, by_score: _Array, rows: slice, out: NDArray[np.float64]) -> None:
         """out += X̃'R of a block."""
         add_transposed(*self.parts, by_score, rows.start, out)
-
-    def prepared_at(self, parameters: NDArray[np.float64]) -> _Array:
-        """The weights in the precision of the scores, one row per class."""
-        return np.ascontiguousarray(parameters.T, dtype=self.dtype)
-
-    def scores_at(self, prepared: _Array, kept: Rounded) -> _Array:
-        """X̃W of what is kept."""
-        out = np.empty(len(kept.points), dtype=self.dtype)
-        sparse_scores_of_kept(*self.parts, kept.rows, kept.starts, kept.points, prepared, out)
-        return out
-
-    def add_back_at(self, by_score: _Array, kept: Rounded, out: NDArray[np.float64]) -> None:
-        """out += X̃'R of what is kept."""
-        turned = np.zeros(out.shape[::-1])
-        sparse_add_kept(*self.parts, kept.rows, kept.starts, kept.points, by_score, turned)
-        out += turned.T
 
 
 def preconditioner(
