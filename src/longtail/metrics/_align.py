@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longtail._sparse import as_csr, ranked
 from longtail.errors import InputError, ParameterError
-from longtail.labels import EncodedLabels, encode_like, listed, place_columns
+from longtail.labels import EncodedLabels, distinct_names, encode_like, place_columns
 
 _BLOCK = 1 << 20
 """Score entries that are ranked at a time."""
@@ -44,11 +44,16 @@ def by_name(encoded: EncodedLabels) -> bool:
 
 
 def _positions(classes: Sequence[Hashable]) -> dict[Any, int]:
-    names = listed(classes)
-    position = {name: column for column, name in enumerate(names)}
-    if len(position) != len(names):
-        raise InputError("The names in classes are not distinct; give each column its own name.")
-    return position
+    return {name: column for column, name in enumerate(distinct_names(classes))}
+
+
+def _check_rows(truth: sp.csr_array, n: int, others: str) -> None:
+    if truth.shape[0] != n:
+        raise InputError(
+            f"Y_true has {truth.shape[0]} rows and the {others} {n}; give both for the same points."
+        )
+    if not n:
+        raise InputError("Y_true has no rows; a metric needs at least one point.")
 
 
 def align_truth(
@@ -98,13 +103,7 @@ def align_scores(
     if scores.dtype.kind not in "buif":
         raise InputError(f"Scores are real numbers, not {scores.dtype}.")
     truth, space = align_truth(Y_true, scores.shape[1], classes)
-    if truth.shape[0] != scores.shape[0]:
-        raise InputError(
-            f"Y_true has {truth.shape[0]} rows and the scores have {scores.shape[0]}; give both "
-            "for the same points."
-        )
-    if not truth.shape[0]:
-        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    _check_rows(truth, scores.shape[0], "scores have")
     return truth, scores, space
 
 
@@ -119,13 +118,7 @@ def align_sets(
             encoded if by_name(encoded) else replace(encoded, kind="names")
             for encoded in (true, pred)
         )
-    if true.matrix.shape[0] != pred.matrix.shape[0]:
-        raise InputError(
-            f"Y_true has {true.matrix.shape[0]} rows and the prediction has "
-            f"{pred.matrix.shape[0]}; give both for the same points."
-        )
-    if not true.matrix.shape[0]:
-        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    _check_rows(true.matrix, pred.matrix.shape[0], "prediction has")
     multiclass = true.kind == "multiclass" and pred.kind == "multiclass"
     if not by_name(true) and not by_name(pred):
         if true.matrix.shape[1] != pred.matrix.shape[1]:
