@@ -171,20 +171,7 @@ class Clusterer:
     """Clusterings of the same labels with several numbers of hubs and largest sizes.
 
     The graph is built once, and Louvain runs once for each number of hubs as long as the settings
-    come in that order.
-
-    Parameters
-    ----------
-    Y : array, sparse matrix or sequence of label collections
-        Any form that `encode_labels` takes.
-    random_state : int
-        Seed of Louvain.
-
-    Examples
-    --------
-    >>> clusterer = Clusterer([("a", "b"), ("c", "d"), ("a", "d")])
-    >>> [clusterer.clusters(n_hubs=1, max_cluster_size=size).number for size in (1, 2)]
-    [3, 2]
+    come in that order. The parameters are those of `cluster_labels`.
     """
 
     def __init__(self, Y: Any, *, random_state: int = 0) -> None:

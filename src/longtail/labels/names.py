@@ -162,13 +162,7 @@ def distinct_names(names: Any) -> list[Any]:
 
 
 def is_missing(name: Any) -> bool:
-    """Whether it stands for a missing value: NaN, or pandas' own marker.
-
-    Examples
-    --------
-    >>> is_missing(float("nan")), is_missing("nan"), is_missing(None)
-    (True, False, False)
-    """
+    """Whether it stands for a missing value: NaN, or pandas' own marker."""
     try:
         return bool(name != name)
     except TypeError:  # pandas' marker

@@ -124,13 +124,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def standing(path: str | os.PathLike[str]) -> Path:
-    """The folder at `path`, or the one set aside there by a writer that was killed in mid-step.
-
-    Examples
-    --------
-    >>> standing("no/such/folder").name
-    'folder'
-    """
+    """The folder at `path`, or the one set aside there by a writer that was killed in mid-step."""
     if not os.path.exists(path):
         for left in _left_behind(_resolved(path)):
             if left.suffix == ".old":

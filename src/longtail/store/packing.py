@@ -87,13 +87,7 @@ def pack(value: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def pack_plain(value: Any, place: str) -> Any:
-    """The JSON tree of a value that holds no arrays and no objects.
-
-    Examples
-    --------
-    >>> pack_plain({"epochs": 3, "rate": float("inf")}, "meta")
-    {'epochs': 3, 'rate': {'$': 'float', 'value': 'inf'}}
-    """
+    """The JSON tree of a value that holds no arrays and no objects."""
     return _Packer(use_arrays=False).pack(value, place, 0)
 
 
