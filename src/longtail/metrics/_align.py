@@ -164,7 +164,7 @@ def ranked_blocks(
     first = 0
     while first < n:
         last = min(first + step, n)
-        if sp.issparse(scores):
+        if isinstance(scores, sp.csr_array):
             ends = scores.indptr
             within = int(np.searchsorted(ends, int(ends[first]) + _BLOCK, side="right")) - 1
             last = min(last, max(within, first + 1))

@@ -96,10 +96,10 @@ def by_frequency(
     }
     predicted, hits = predicted.cumsum(axis=1), hits.cumsum(axis=1)
     for at in ks.tolist():
-        right = hits[:, min(at, depth) - 1]
-        table[f"P@{at}"] = _shares(right, predicted[:, min(at, depth) - 1])
-        table[f"R@{at}"] = _shares(right, true)
-        table[f"share of P@{at}"] = (right / (n * at)).tolist()
+        found = hits[:, min(at, depth) - 1]
+        table[f"P@{at}"] = _shares(found, predicted[:, min(at, depth) - 1])
+        table[f"R@{at}"] = _shares(found, true)
+        table[f"share of P@{at}"] = (found / (n * at)).tolist()
     return pl.DataFrame(
         table,
         schema_overrides={

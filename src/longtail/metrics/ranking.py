@@ -308,14 +308,7 @@ def psndcg_at_k(
 
     A ratio of means like PSP@k. Above and below the line, each point's discounted sum is first
     divided by that point's ideal DCG without propensities, as the published scripts do.
-
-    Parameters
-    ----------
-    Y_true, Y_score, k, classes
-        As in `precision_at_k`.
-    propensities : array of shape (L,), or mapping
-        The propensity p of every label, from the training labels; see `labels.propensities`. A
-        mapping goes from label name (column number, if the labels have no names) to p.
+    The parameters are those of `psp_at_k`.
 
     Examples
     --------

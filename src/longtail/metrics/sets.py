@@ -174,15 +174,7 @@ def f1(
 ) -> float:
     """2 |intersection| / (|true| + |predicted|), the harmonic mean of precision and recall.
 
-    Parameters
-    ----------
-    Y_true, Y_pred, classes
-        As in `hamming_loss`.
-    average : {"micro", "macro", "example"}
-        All pooled, mean over labels, or mean over points.
-    zero_division : {0, 1, nan}, optional
-        The share where both sets are empty: 1 for "example" and 0 otherwise if left out; NaN takes
-        them out of the mean.
+    The parameters are those of `jaccard`, except that by default all is pooled.
 
     Examples
     --------
