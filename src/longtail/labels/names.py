@@ -1,4 +1,4 @@
-"""Label names: as a 0/1 matrix and back, as an array that alters none, and as columns of a model."""
+"""Label names: as a 0/1 matrix and back, as an array that alters none, as columns of a model."""
 
 from __future__ import annotations
 
