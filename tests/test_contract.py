@@ -30,7 +30,7 @@ from longtail.features import RowScaler
 from longtail.labels import inverse_propensities
 from longtail.metrics import evaluate
 from longtail.runtime.workers import Workers
-from longtail.store.description import NAME, sealed
+from longtail.store.folder import NAME, sealed
 from longtail.testing import names_of, small_problem
 from tests import trainings
 from tests.cli.conftest import call

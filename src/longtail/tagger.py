@@ -29,14 +29,13 @@ from longtail.store import Storable, StoredEstimator
 from longtail.store.protocol import stored_name
 
 
-def _has_probabilities(tagger: Tagger) -> bool:
-    inner = getattr(tagger, "classifier_", None) or tagger.classifier
-    return hasattr(inner, "predict_proba")
-
-
-def _can_add(tagger: Tagger) -> bool:
-    inner = getattr(tagger, "classifier_", None) or tagger.classifier or DiSMEC()
-    return hasattr(inner, "add_labels")
+def _if_classifier_has(method: str) -> Any:
+    """Offer a method of the tagger only where the classifier, fitted or to be, has it as well."""
+    return available_if(
+        lambda tagger: hasattr(
+            getattr(tagger, "classifier_", None) or tagger.classifier or DiSMEC(), method
+        )
+    )
 
 
 @documented
@@ -307,21 +306,21 @@ class Tagger(StoredEstimator):
         X = self.transform(inputs)
         return self.classifier_.predict_topk(X, k, tail=tail, propensities=propensities)
 
-    @available_if(_has_probabilities)
+    @_if_classifier_has("predict_proba")
     @on_one_model
     def predict_proba(self, inputs: Any, **options: Any) -> Any:
         """Probabilities, where the classifier has them."""
         X = self.transform(inputs)
         return self.classifier_.predict_proba(X, **options)  # type: ignore[attr-defined]
 
-    @available_if(_can_add)
+    @_if_classifier_has("add_labels")
     def add_labels(self, inputs: Any, y_new: Any, **options: Any) -> Self:
         """Learn more labels with the features as they are; see `IndependentLabels.add_labels`."""
         X = self.transform(inputs)
         self.classifier_.add_labels(X, y_new, **options)  # type: ignore[attr-defined]
         return self
 
-    @available_if(_can_add)
+    @_if_classifier_has("drop_labels")
     def drop_labels(self, names: Any) -> Self:
         """Forget labels; see `IndependentLabels.drop_labels`."""
         check_is_fitted(self)

@@ -318,21 +318,6 @@ def test_a_k_beyond_all_labels_costs_nothing_and_divides_by_k():
     assert ndcg_at_k(Y2, Y2 * 1.0, 10**12) == 1.0
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_heap_gives_the_sorted_best(seed, k):
-    from longtail.metrics._kernels import best_of_row
-
-    rng = np.random.default_rng(seed)
-    columns = rng.permutation(100).astype(np.int64)
-    data = rng.integers(0, 6, 100).astype(float)
-    out, values = np.empty(k, dtype=np.int64), np.empty(k)
-    found = best_of_row(columns, data, 10, 60, out, values)
-    order = sorted(range(10, 60), key=lambda p: (-data[p], columns[p]))[:k]
-    assert out[:found].tolist() == columns[order].tolist()
-    assert values[:found].tolist() == data[order].tolist()
-
-
 def test_wide_scores_stay_sparse():
     """A million labels, a hundred points: dense would be 800 MB."""
     import tracemalloc

@@ -27,7 +27,7 @@ from longtail.store import atomic, read, read_arrays, write, write_arrays
 
 what, how, place = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 if how == "two steps":
-    atomic.exchange = lambda first, second: False
+    atomic._exchange = lambda first, second: False
 old, new = {"w": np.zeros(50)}, {"w": np.ones(70)}
 
 def save(value):
@@ -245,7 +245,7 @@ def test_a_model_set_aside_is_read_and_brought_back(tmp_path, monkeypatch):
 
 
 def test_without_the_one_step_exchange_replacement_works_as_well(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
+    monkeypatch.setattr(atomic, "_exchange", lambda first, second: False)
     for number in range(3):
         write(tmp_path / "model", number)
         assert read(tmp_path / "model") == number
@@ -253,7 +253,7 @@ def test_without_the_one_step_exchange_replacement_works_as_well(tmp_path, monke
 
 
 def test_a_failing_disk_between_the_two_steps_brings_the_old_model_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
+    monkeypatch.setattr(atomic, "_exchange", lambda first, second: False)
     target = tmp_path / "model"
     write(target, "old")
     rename, aside = os.rename, []

@@ -29,7 +29,7 @@ from longtail.store import (
     register,
     write,
 )
-from longtail.store.description import sealed
+from longtail.store.folder import sealed
 from tests.store.states import Thing, assert_same, states
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,7 +1,6 @@
 """What the labels look like: encoding, counts and tail, propensities, graph and clusters."""
 
 from longtail.labels.clusters import LabelClusters, cluster_labels, unrecoverable_loss
-from longtail.labels.columns import columns_of, columns_without, place_columns
 from longtail.labels.encoding import (
     EncodedLabels,
     Kind,
@@ -19,11 +18,14 @@ from longtail.labels.graph import (
 from longtail.labels.matching import as_predicted, encode_like, in_columns_of
 from longtail.labels.names import (
     LabelSets,
+    columns_of,
+    columns_without,
     distinct_names,
     listed,
     matrix_to_names,
     name_array,
     names_to_matrix,
+    place_columns,
 )
 from longtail.labels.points import LabelledPoints
 from longtail.labels.propensity import (

@@ -29,32 +29,6 @@ def count_neighbours(row_indptr, row_labels, label_indptr, label_rows, out):
 
 
 @kernel
-def count_lost(indptr, labels, of_label, n_clusters):
-    """Over all rows, the labels outside the cluster that has the most of the row.
-
-    `of_label` is the cluster of each label, -1 for none, -2 for labels that are never lost.
-    O(nnz) time, O(clusters) memory.
-    """
-    counts = np.zeros(n_clusters, dtype=np.int64)
-    lost = 0
-    for i in range(indptr.shape[0] - 1):
-        inside, best = 0, 0
-        for p in range(indptr[i], indptr[i + 1]):
-            cluster = of_label[labels[p]]
-            if cluster != -2:
-                inside += 1
-            if cluster >= 0:
-                counts[cluster] += 1
-                best = max(best, counts[cluster])
-        for p in range(indptr[i], indptr[i + 1]):
-            cluster = of_label[labels[p]]
-            if cluster >= 0:
-                counts[cluster] = 0
-        lost += inside - best
-    return lost
-
-
-@kernel
 def cut_greedily(indptr, neighbours, weights, max_size, piece_of):
     """Cut a graph into pieces of `max_size` nodes, each grown by its heaviest neighbour in turn.
 
@@ -195,30 +169,3 @@ def improve_clusters(indptr, neighbours, weights, cluster, sizes, members, sweep
                     to_own[neighbours[p]] = 0
         if changes == 0:
             break
-
-
-@kernel
-def part_of_graph(indptr, neighbours, weights, labels, place):
-    """The edges among some labels, which are renumbered by their places, as CSR arrays.
-
-    `place` is room for one number per label, all -1, and is left so. O(edges of the labels).
-    """
-    for i in range(labels.shape[0]):
-        place[labels[i]] = i
-    ends = np.zeros(labels.shape[0] + 1, dtype=np.int64)
-    for i in range(labels.shape[0]):
-        ends[i + 1] = ends[i]
-        for p in range(indptr[labels[i]], indptr[labels[i] + 1]):
-            ends[i + 1] += place[neighbours[p]] >= 0
-    inner = np.empty(ends[-1], dtype=np.int64)
-    inner_weights = np.empty(ends[-1])
-    at = 0
-    for i in range(labels.shape[0]):
-        for p in range(indptr[labels[i]], indptr[labels[i] + 1]):
-            if place[neighbours[p]] >= 0:
-                inner[at] = place[neighbours[p]]
-                inner_weights[at] = weights[p]
-                at += 1
-    for i in range(labels.shape[0]):
-        place[labels[i]] = -1
-    return ends, inner, inner_weights

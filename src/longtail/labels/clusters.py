@@ -22,13 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import InputError
-from longtail.labels._kernels import (
-    count_lost,
-    cut_greedily,
-    improve_clusters,
-    join_heaviest,
-    part_of_graph,
-)
+from longtail.labels._kernels import cut_greedily, improve_clusters, join_heaviest
 from longtail.labels.encoding import encode_labels
 from longtail.labels.graph import cooccurrence_graph, label_degrees
 from longtail.labels.tail import label_counts
@@ -162,30 +156,22 @@ def unrecoverable_loss(Y: Any, clusters: LabelClusters) -> float:
         )
     if not n * L:
         return 0.0
-    of_label = clusters.of_label.astype(np.int64)
-    of_label[clusters.hubs] = -2
-    lost = count_lost(*_arrays(matrix)[:2], of_label, clusters.number)
-    return int(lost) / (n * L)
+    kept = matrix[:, clusters.hubs].nnz
+    of_label = clusters.of_label.copy()
+    of_label[clusters.hubs] = -1
+    inside = np.flatnonzero(of_label >= 0)
+    shape = (L, clusters.number)
+    membership = sp.csr_array((np.ones(len(inside)), (inside, of_label[inside])), shape)
+    if clusters.number:
+        kept += int((matrix @ membership).max(axis=1).sum())
+    return (matrix.nnz - kept) / (n * L)
 
 
 class Clusterer:
     """Clusterings of the same labels with several numbers of hubs and largest sizes.
 
     The graph is built once, and Louvain runs once for each number of hubs as long as the settings
-    come in that order.
-
-    Parameters
-    ----------
-    Y : array, sparse matrix or sequence of label collections
-        Any form that `encode_labels` takes.
-    random_state : int
-        Seed of Louvain.
-
-    Examples
-    --------
-    >>> clusterer = Clusterer([("a", "b"), ("c", "d"), ("a", "d")])
-    >>> [clusterer.clusters(n_hubs=1, max_cluster_size=size).number for size in (1, 2)]
-    [3, 2]
+    come in that order. The parameters are those of `cluster_labels`.
     """
 
     def __init__(self, Y: Any, *, random_state: int = 0) -> None:
@@ -236,12 +222,17 @@ class _Graph:
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.matrix = matrix
-        self._csr = _arrays(matrix)
         self._place = np.full(matrix.shape[0], -1, dtype=np.int64)
 
     def part(self, labels: NDArray[np.int64]) -> _Csr:
-        """The edges among some labels, as CSR arrays."""
-        return part_of_graph(*self._csr, labels, self._place)
+        """The edges among some labels, renumbered by their places. O(edges of the labels)."""
+        rows = self.matrix[labels]
+        self._place[labels] = np.arange(len(labels))
+        neighbours = self._place[rows.indices]
+        self._place[labels] = -1
+        inner = neighbours >= 0
+        ends = np.concatenate([[0], np.cumsum(inner)])[rows.indptr]
+        return ends, neighbours[inner], rows.data[inner]
 
 
 @dataclass
@@ -267,11 +258,6 @@ class _Community:
                 waiting.extend(reversed(community._parts))
             else:
                 yield from _pieces(graph, community.labels, max_size)
-
-
-def _arrays(graph: sp.csr_array) -> _Csr:
-    """What kernels take, in types of which each is compiled only once."""
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data
 
 
 def _label_graph(matrix: sp.csr_array, random_state: int) -> sp.csr_array:

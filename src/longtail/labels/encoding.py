@@ -28,7 +28,6 @@ from sklearn.exceptions import DataConversionWarning
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError, warn
-from longtail.labels.columns import place_columns
 from longtail.labels.names import (
     distinct_names,
     is_missing,
@@ -36,6 +35,7 @@ from longtail.labels.names import (
     matrix_to_names,
     name_array,
     names_to_matrix,
+    place_columns,
 )
 from longtail.labels.tables import are_numbers, table_columns, table_values
 

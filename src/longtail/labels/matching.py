@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from longtail.errors import InputError
-from longtail.labels.columns import place_columns
 from longtail.labels.encoding import EncodedLabels, Kind, decode_labels, encode_labels
-from longtail.labels.names import listed, name_array
+from longtail.labels.names import listed, name_array, place_columns
 from longtail.labels.tables import are_numbers, table_columns
 
 

@@ -31,14 +31,7 @@ def training_points(
 ) -> tuple[sp.csr_array, EncodedLabels]:
     """Features and labels of training points, refused in one sentence if they cannot be used.
 
-    Parameters
-    ----------
-    estimator : estimator of scikit-learn
-        What will be trained; it learns the number of features and their names.
-    X : sparse matrix, array or LabelledPoints
-    y : labels in any form that `encode_labels` takes, or None where X has them
-    label_names : sequence, optional
-        See `encode_labels`.
+    `y` is None where X has the labels; the estimator learns the number of features and their names.
     """
     if isinstance(X, LabelledPoints):
         return _points_of(estimator, X, y, label_names)
@@ -77,13 +70,7 @@ def _points_of(
 def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     """X as canonical CSR of floats, refused in one sentence if it cannot be used.
 
-    Parameters
-    ----------
-    estimator : estimator of scikit-learn
-        Whose points they are.
-    X : sparse matrix or array of shape (n, D)
-    reset : bool
-        Whether the estimator learns the number of features, or has to know it.
+    With `reset` the estimator learns the number of features; without, it has to know it.
     """
     X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     if not reset and _is_plain(estimator, X):
@@ -98,13 +85,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
 
 
 def as_row(x: Any) -> Any:
-    """One point, given with one dimension or two, with two.
-
-    Examples
-    --------
-    >>> as_row([1.0, 2.0]).shape
-    (1, 2)
-    """
+    """One point, given with one dimension or two, with two."""
     if sp.issparse(x):
         return x.reshape(1, -1) if x.ndim == 1 else x
     return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
@@ -129,13 +110,6 @@ def weighted_points(
     """The rows that have a weight, their labels, and the weights.
 
     Refused in one sentence unless these are numbers from zero on, one per row.
-
-    Examples
-    --------
-    >>> rows, Y = sp.csr_array([[1.0], [2.0]]), sp.csr_array([[1.0], [0.0]])
-    >>> seen, _, weights = weighted_points(rows, Y, [0, 2])
-    >>> seen.toarray().tolist(), weights.tolist()
-    ([[2.0]], [2.0])
     """
     try:
         weights = _check_sample_weight(
@@ -152,14 +126,7 @@ def weighted_points(
 
 
 def shares_memory(part: sp.csr_array, given: Any) -> bool:
-    """Whether a checked matrix is the memory of what a user gave.
-
-    Examples
-    --------
-    >>> X = sp.csr_array([[1.0]])
-    >>> shares_memory(as_csr(X), X), shares_memory(X.copy(), X)
-    (True, False)
-    """
+    """Whether a checked matrix is the memory of what a user gave."""
     theirs = [given.X, given.encoded.matrix] if isinstance(given, LabelledPoints) else [given]
     return any(
         sp.issparse(one) and hasattr(one, "data") and np.may_share_memory(part.data, one.data)

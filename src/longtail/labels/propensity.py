@@ -87,13 +87,7 @@ def propensity_constants(dataset: str) -> tuple[float, float]:
 
 
 def pair_of_constants(given: Constants | None) -> tuple[float, float]:
-    """A and B of what a function takes as `propensity_constants`.
-
-    Examples
-    --------
-    >>> pair_of_constants(None), pair_of_constants("Amazon-670K"), pair_of_constants((0.5, 1))
-    ((0.55, 1.5), (0.6, 2.6), (0.5, 1.0))
-    """
+    """A and B of what a function takes as `propensity_constants`."""
     if given is None:
         return DEFAULT_CONSTANTS
     if isinstance(given, str):

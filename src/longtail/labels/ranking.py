@@ -14,6 +14,7 @@ from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ParameterError
 from longtail.labels.propensity import inverse_propensities
+from longtail.parameters import is_number
 
 
 @kernel
@@ -152,9 +153,7 @@ def check_tail(tail: Any) -> float:
         ...
     longtail.errors.ParameterError: tail must be zero or a positive, finite number, not -1.
     """
-    if isinstance(tail, bool) or not (
-        isinstance(tail, int | float | np.number) and 0 <= tail < math.inf
-    ):
+    if not (is_number(tail) and 0 <= tail < math.inf):
         raise ParameterError(f"tail must be zero or a positive, finite number, not {tail!r}.")
     return float(tail)
 
@@ -230,8 +229,6 @@ def is_calibration(value: Any) -> bool:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise ParameterError(f"The {name} of a ranking must be a number, not {value!r}.")
-    if not math.isfinite(value):
-        raise ParameterError(f"The {name} of a ranking must be finite, not {value!r}.")
+    if not is_number(value) or not math.isfinite(value):
+        raise ParameterError(f"The {name} of a ranking must be a finite number, not {value!r}.")
     return float(value)

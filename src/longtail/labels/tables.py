@@ -22,12 +22,6 @@ def table_columns(Y: Any) -> list[Any] | None:
     """The names of a table's columns; None for what is no table.
 
     Dates and other names that no model could store are taken as strings.
-
-    Examples
-    --------
-    >>> import polars
-    >>> table_columns(polars.DataFrame({"sea": [1, 0], "sun": [0, 1]}))
-    ['sea', 'sun']
     """
     if not hasattr(Y, "to_numpy") or len(getattr(Y, "shape", ())) != 2:
         return None
@@ -38,13 +32,7 @@ def table_columns(Y: Any) -> list[Any] | None:
 
 
 def are_numbers(columns: Sequence[Any]) -> bool:
-    """Whether names are no more than the numbers of the columns, 0, 1, 2, ...
-
-    Examples
-    --------
-    >>> are_numbers([0, 1, 2]), are_numbers([1, 0]), are_numbers([False, True])
-    (True, False, False)
-    """
+    """Whether names are no more than the numbers of the columns, 0, 1, 2, ..."""
     return all(type(name) is int and name == at for at, name in enumerate(columns))
 
 
@@ -52,12 +40,6 @@ def table_values(Y: Any) -> Any:
     """The values as a sparse matrix, if all columns are sparse, or an array.
 
     Truth values of which some are missing are refused.
-
-    Examples
-    --------
-    >>> import polars
-    >>> table_values(polars.DataFrame({"sea": [1, 0], "sun": [0, 1]})).tolist()
-    [[1, 0], [0, 1]]
     """
     if Y.shape[1] > 1 and hasattr(Y, "sparse"):  # pandas, where all columns are sparse
         kinds = list(Y.dtypes)

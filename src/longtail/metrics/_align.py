@@ -14,12 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from longtail._sparse import as_csr
+from longtail._sparse import as_csr, ranked
 from longtail.errors import InputError, ParameterError
-from longtail.labels import EncodedLabels, encode_like, listed, place_columns
+from longtail.labels import EncodedLabels, distinct_names, encode_like, place_columns
 
 _BLOCK = 1 << 20
-"""Score entries that are copied for the kernels at a time."""
+"""Score entries that are ranked at a time."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,16 @@ def by_name(encoded: EncodedLabels) -> bool:
 
 
 def _positions(classes: Sequence[Hashable]) -> dict[Any, int]:
-    names = listed(classes)
-    position = {name: column for column, name in enumerate(names)}
-    if len(position) != len(names):
-        raise InputError("The names in classes are not distinct; give each column its own name.")
-    return position
+    return {name: column for column, name in enumerate(distinct_names(classes))}
+
+
+def _check_rows(truth: sp.csr_array, n: int, others: str) -> None:
+    if truth.shape[0] != n:
+        raise InputError(
+            f"Y_true has {truth.shape[0]} rows and the {others} {n}; give both for the same points."
+        )
+    if not n:
+        raise InputError("Y_true has no rows; a metric needs at least one point.")
 
 
 def align_truth(
@@ -98,13 +103,7 @@ def align_scores(
     if scores.dtype.kind not in "buif":
         raise InputError(f"Scores are real numbers, not {scores.dtype}.")
     truth, space = align_truth(Y_true, scores.shape[1], classes)
-    if truth.shape[0] != scores.shape[0]:
-        raise InputError(
-            f"Y_true has {truth.shape[0]} rows and the scores have {scores.shape[0]}; give both "
-            "for the same points."
-        )
-    if not truth.shape[0]:
-        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    _check_rows(truth, scores.shape[0], "scores have")
     return truth, scores, space
 
 
@@ -119,13 +118,7 @@ def align_sets(
             encoded if by_name(encoded) else replace(encoded, kind="names")
             for encoded in (true, pred)
         )
-    if true.matrix.shape[0] != pred.matrix.shape[0]:
-        raise InputError(
-            f"Y_true has {true.matrix.shape[0]} rows and the prediction has "
-            f"{pred.matrix.shape[0]}; give both for the same points."
-        )
-    if not true.matrix.shape[0]:
-        raise InputError("Y_true has no rows; a metric needs at least one point.")
+    _check_rows(true.matrix, pred.matrix.shape[0], "prediction has")
     multiclass = true.kind == "multiclass" and pred.kind == "multiclass"
     if not by_name(true) and not by_name(pred):
         if true.matrix.shape[1] != pred.matrix.shape[1]:
@@ -159,46 +152,31 @@ def align_sets(
     return matrices[0], matrices[1], multiclass
 
 
-def score_blocks(
-    scores: sp.csr_array | NDArray[Any],
-) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
-    """Rows of the scores, a block at a time, as `(rows, indptr, indices, data)`.
+def ranked_blocks(
+    truth: sp.csr_array, scores: sp.csr_array | NDArray[Any], depth: int
+) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.bool_]]]:
+    """The `depth` best labels of every row, -1 for none, and which of them are right.
 
-    Working memory is bounded by the block, or by one row if that is larger.
+    A block of rows at a time: working memory is bounded by it, or by one row if that is larger.
     """
     n, width = scores.shape
-    if isinstance(scores, sp.csr_array):
-        ends = scores.indptr
-        first = 0
-        while first < n:
-            last = int(np.searchsorted(ends, int(ends[first]) + _BLOCK, side="right")) - 1
-            last = min(max(last, first + 1), n)
-            a, b = ends[first], ends[last]
-            yield (
-                slice(first, last),
-                (ends[first : last + 1] - a).astype(np.int64),
-                scores.indices[a:b].astype(np.int64),
-                _not_nan(scores.data[a:b]),
-            )
-            first = last
-        return
-    step = max(1, _BLOCK // max(width, 1))
-    for first in range(0, n, step):
-        block = scores[first : first + step]
-        rows = len(block)
-        yield (
-            slice(first, first + rows),
-            np.arange(rows + 1, dtype=np.int64) * width,
-            np.tile(np.arange(width, dtype=np.int64), rows),
-            _not_nan(block.ravel()),
-        )
-
-
-def _not_nan(data: NDArray[Any]) -> NDArray[np.float64]:
-    out = data.astype(np.float64)
-    if np.isnan(out).any():
-        raise InputError("The scores hold NaN; give every predicted label a number.")
-    return out
+    step = max(1, _BLOCK // max(depth, 1 if sp.issparse(scores) else width))
+    first = 0
+    while first < n:
+        last = min(first + step, n)
+        if isinstance(scores, sp.csr_array):
+            ends = scores.indptr
+            within = int(np.searchsorted(ends, int(ends[first]) + _BLOCK, side="right")) - 1
+            last = min(last, max(within, first + 1))
+        rows, block = slice(first, last), scores[first:last]
+        if np.isnan(block.data if sp.issparse(block) else block).any():
+            raise InputError("The scores hold NaN; give every predicted label a number.")
+        labels, _ = ranked(block, depth)
+        true = truth[rows]
+        starts = np.arange(last - first) * truth.shape[1]
+        cells = np.repeat(starts, np.diff(true.indptr)) + true.indices
+        yield rows, labels, np.isin(starts[:, None] + labels, cells) & (labels >= 0)
+        first = last
 
 
 def check_k(k: int | Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:

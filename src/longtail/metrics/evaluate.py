@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -27,7 +27,7 @@ RANKING = {
 NEED_PROPENSITIES = ("PSP", "PSnDCG")
 
 
-class Evaluation(Mapping[str, float]):
+class Evaluation(dict[str, float]):
     """Metrics by name, in the order in which they are shown.
 
     Names are "P@1", "nDCG@3", "PSP@5", "PSnDCG@5", "R@5", "C@5", "hamming_loss", "subset_accuracy",
@@ -45,37 +45,25 @@ class Evaluation(Mapping[str, float]):
     jaccard           0.2500
     """
 
-    def __init__(self, values: Mapping[str, float]) -> None:
-        self._values = dict(values)
-
-    def __getitem__(self, name: str) -> float:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
     def to_dict(self) -> dict[str, float]:
         """The metrics as a plain dictionary, fit for JSON."""
-        return dict(self._values)
+        return dict(self)
 
     def table(self) -> pl.DataFrame:
         """The metrics as a table with the columns `metric` and `value`."""
         return pl.DataFrame(
-            {"metric": list(self._values), "value": list(self._values.values())},
+            {"metric": list(self), "value": list(self.values())},
             schema={"metric": pl.String, "value": pl.Float64},
         )
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value:.4f}" for name, value in self._values.items())
+        inside = ", ".join(f"{name}={value:.4f}" for name, value in self.items())
         return f"Evaluation({inside})"
 
     def __str__(self) -> str:
         grid: dict[str, dict[str, float]] = {}
         lines = []
-        for name, value in self._values.items():
+        for name, value in self.items():
             metric, at, k = name.partition("@")
             if at:
                 grid.setdefault(metric, {})[k] = value

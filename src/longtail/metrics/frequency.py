@@ -10,8 +10,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from longtail.errors import ParameterError
-from longtail.metrics._align import align_scores, check_k, score_blocks, training_counts
-from longtail.metrics._kernels import add_bin_totals
+from longtail.metrics._align import align_scores, check_k, ranked_blocks, training_counts
 
 FREQUENCY_BINS = {"unseen": 0, "tail": 1, "torso": 10, "head": 100}
 """The usual bins, each with the smallest number of training points a label in it has."""
@@ -59,8 +58,8 @@ def by_frequency(
 
     Notes
     -----
-    O(nnz log k) time; recall pools the points of a bin, so that points with many labels count more
-    than in `recall_at_k`.
+    Recall pools the points of a bin, so that points with many labels count more than in
+    `recall_at_k`.
 
     Examples
     --------
@@ -84,20 +83,10 @@ def by_frequency(
     depth = max(1, min(int(ks.max()), L))
     predicted = np.zeros((len(starts), depth), dtype=np.int64)
     hits = np.zeros_like(predicted)
-    true_indptr = truth.indptr.astype(np.int64)
-    true_indices = truth.indices.astype(np.int64)
-    for rows, indptr, indices, data in score_blocks(scores):
-        add_bin_totals(
-            indptr,
-            indices,
-            data,
-            true_indptr[rows.start : rows.stop + 1],
-            true_indices,
-            bin_of_label,
-            predicted,
-            hits,
-        )
-    true = np.bincount(bin_of_label[true_indices], minlength=len(starts))
+    for _, labels, right in ranked_blocks(truth, scores, depth):
+        for counted, chosen in ((predicted, labels >= 0), (hits, right)):
+            np.add.at(counted, (bin_of_label[labels[chosen]], np.nonzero(chosen)[1]), 1)
+    true = np.bincount(bin_of_label[truth.indices], minlength=len(starts))
     table: dict[str, list[Any]] = {
         "bin": names,
         "from": starts.tolist(),
@@ -107,10 +96,10 @@ def by_frequency(
     }
     predicted, hits = predicted.cumsum(axis=1), hits.cumsum(axis=1)
     for at in ks.tolist():
-        right = hits[:, min(at, depth) - 1]
-        table[f"P@{at}"] = _shares(right, predicted[:, min(at, depth) - 1])
-        table[f"R@{at}"] = _shares(right, true)
-        table[f"share of P@{at}"] = (right / (n * at)).tolist()
+        found = hits[:, min(at, depth) - 1]
+        table[f"P@{at}"] = _shares(found, predicted[:, min(at, depth) - 1])
+        table[f"R@{at}"] = _shares(found, true)
+        table[f"share of P@{at}"] = (found / (n * at)).tolist()
     return pl.DataFrame(
         table,
         schema_overrides={

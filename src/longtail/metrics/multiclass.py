@@ -91,15 +91,15 @@ def covered_classes(
 
 def macro_f1_of_means(counts: SetCounts) -> float:
     """MaF1 of counted classes."""
-    precision = _mean_ratio(counts.both_by_label, counts.pred_by_label)
-    recall = _mean_ratio(counts.both_by_label, counts.true_by_label)
+    true, pred, both = counts.by_label
+    precision, recall = _mean_ratio(both, pred), _mean_ratio(both, true)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def covered_share(counts: SetCounts, of_all: bool) -> float:
     """Covered classes, of all columns or of those that occur in the truth."""
-    total = counts.shape[1] if of_all else int((counts.true_by_label > 0).sum())
-    return int((counts.both_by_label > 0).sum()) / total
+    true, _, both = counts.by_label
+    return int((both > 0).sum()) / (len(true) if of_all else int((true > 0).sum()))
 
 
 def _mean_ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:

@@ -5,8 +5,8 @@ are. The best k are those of highest score, ties going to the smaller column. A 
 k entries is filled up with misses: P@k divides by k all the same. Points without labels stay in
 every mean, as points on which nothing was right.
 
-All six come from one pass over the scores in O(nnz log k) time, with a block's worth of working
-memory beside the arrays given.
+All six come from one pass over the scores, with a block's worth of working memory beside the
+arrays given.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from longtail._sparse import ranked
 from longtail.labels import inverse_propensities
-from longtail.metrics import _kernels as kernels
 from longtail.metrics._align import (
     align_scores,
     check_k,
     inverse_by_column,
-    score_blocks,
+    ranked_blocks,
     training_counts,
 )
 
 AtK = float | NDArray[np.float64]
 """A float for one k, an array for several."""
+
+HITS, NDCG, RECALL, PS_HITS, PS_BEST, PS_NDCG, PS_NDCG_BEST = range(7)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class RankTotals:
     n : int
         Number of points.
     sums : float64 array of shape (7, depth)
-        See `_kernels.add_rank_totals`.
+        See `_add_rank_totals`.
     first_rank : int64 array of shape (L,)
         Best rank, from 0, at which a label was right; `depth` if at none.
     labels : int
@@ -59,23 +61,23 @@ class RankTotals:
 
     def precision(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """P@k."""
-        return self._at(kernels.HITS, k) / (self.n * k)
+        return self._at(HITS, k) / (self.n * k)
 
     def ndcg(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """nDCG@k."""
-        return self._at(kernels.NDCG, k) / self.n
+        return self._at(NDCG, k) / self.n
 
     def recall(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """R@k."""
-        return self._at(kernels.RECALL, k) / self.n
+        return self._at(RECALL, k) / self.n
 
     def psp(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """PSP@k."""
-        return _ratio(self._at(kernels.PS_HITS, k), self._at(kernels.PS_BEST, k))
+        return _ratio(self._at(PS_HITS, k), self._at(PS_BEST, k))
 
     def psndcg(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """PSnDCG@k."""
-        return _ratio(self._at(kernels.PS_NDCG, k), self._at(kernels.PS_NDCG_BEST, k))
+        return _ratio(self._at(PS_NDCG, k), self._at(PS_NDCG_BEST, k))
 
     def coverage(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         """C@k."""
@@ -101,23 +103,30 @@ def rank_totals(
     sums = np.zeros((7, depth))
     first_rank = np.full(L, depth, dtype=np.int64)
     discounts = 1 / np.log2(np.arange(depth) + 2)
-    true_indptr = truth.indptr.astype(np.int64)
-    true_indices = truth.indices.astype(np.int64)
-    true_inverse = inverse[true_indices]
-    for rows, indptr, indices, data in score_blocks(scores):
-        kernels.add_rank_totals(
-            indptr,
-            indices,
-            data,
-            true_indptr[rows.start : rows.stop + 1],
-            true_indices,
-            true_inverse,
-            inverse,
-            discounts,
-            sums,
-            first_rank,
-        )
-    return RankTotals(n, sums, first_rank, len(np.unique(true_indices)))
+    ideals = np.cumsum(discounts)
+    earned = np.append(inverse, 0.0)  # the last for the label -1
+    best = sp.csr_array((inverse[truth.indices], truth.indices, truth.indptr), shape=truth.shape)
+    for rows, labels, right in ranked_blocks(truth, scores, depth):
+        # A row without labels has nothing right, so any positive divisor gives it 0.
+        sizes = np.maximum(np.diff(truth.indptr[rows.start : rows.stop + 1]), 1)[:, None]
+        ideal = ideals[np.minimum(np.arange(depth), sizes - 1)]
+        hits = right.cumsum(axis=1, dtype=np.float64)
+        gains = np.where(right, earned[labels], 0.0)
+        most, largest = ranked(best[rows], depth)
+        largest[most < 0] = 0.0
+        for quantity, values in (
+            (HITS, hits),
+            (NDCG, (right * discounts).cumsum(axis=1) / ideal),
+            (RECALL, hits / sizes),
+            (PS_HITS, gains.cumsum(axis=1)),
+            (PS_BEST, largest.cumsum(axis=1)),
+            (PS_NDCG, (gains * discounts).cumsum(axis=1) / ideal),
+            (PS_NDCG_BEST, (largest * discounts).cumsum(axis=1) / ideal),
+        ):
+            values[0] += sums[quantity]
+            sums[quantity] = values.cumsum(axis=0)[-1]  # row by row, whatever the block and depth
+        np.minimum.at(first_rank, labels[right], np.nonzero(right)[1])
+    return RankTotals(n, sums, first_rank, len(np.unique(truth.indices)))
 
 
 def metric_at_k(
@@ -299,14 +308,7 @@ def psndcg_at_k(
 
     A ratio of means like PSP@k. Above and below the line, each point's discounted sum is first
     divided by that point's ideal DCG without propensities, as the published scripts do.
-
-    Parameters
-    ----------
-    Y_true, Y_score, k, classes
-        As in `precision_at_k`.
-    propensities : array of shape (L,), or mapping
-        The propensity p of every label, from the training labels; see `labels.propensities`. A
-        mapping goes from label name (column number, if the labels have no names) to p.
+    The parameters are those of `psp_at_k`.
 
     Examples
     --------

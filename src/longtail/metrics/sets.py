@@ -26,53 +26,42 @@ Average = Literal["example", "micro", "macro"]
 
 @dataclass(frozen=True)
 class SetCounts:
-    """Sizes of the true sets, the predicted sets and their intersections, by row and by label."""
+    """Sizes of the true sets, the predicted sets and their intersections, in this order.
 
-    shape: tuple[int, int]
-    true_by_row: NDArray[np.int64]
-    pred_by_row: NDArray[np.int64]
-    both_by_row: NDArray[np.int64]
-    true_by_label: NDArray[np.int64]
-    pred_by_label: NDArray[np.int64]
-    both_by_label: NDArray[np.int64]
+    Attributes
+    ----------
+    by_row : int64 array of shape (3, n)
+    by_label : int64 array of shape (3, L)
+    multiclass : bool
+        Whether both came as one class per row.
+    """
+
+    by_row: NDArray[np.int64]
+    by_label: NDArray[np.int64]
     multiclass: bool
 
     @classmethod
     def of(cls, Y_true: Any, Y_pred: Any, classes: Sequence[Hashable] | None) -> SetCounts:
         """Count two label sets in any form."""
         truth, predicted, multiclass = align_sets(Y_true, Y_pred, classes)
-        both = sp.csr_array(truth.multiply(predicted))
-        n, L = truth.shape
-
-        def rows(matrix: sp.csr_array) -> NDArray[np.int64]:
-            return np.diff(matrix.indptr).astype(np.int64)
-
-        def labels(matrix: sp.csr_array) -> NDArray[np.int64]:
-            return np.bincount(matrix.indices, minlength=L).astype(np.int64)
-
-        return cls(
-            (n, L),
-            rows(truth),
-            rows(predicted),
-            rows(both),
-            labels(truth),
-            labels(predicted),
-            labels(both),
-            multiclass,
-        )
+        three = (truth, predicted, sp.csr_array(truth.multiply(predicted)))
+        by_row = np.array([np.diff(each.indptr) for each in three], dtype=np.int64)
+        by_label = [np.bincount(each.indices, minlength=truth.shape[1]) for each in three]
+        return cls(by_row, np.array(by_label, dtype=np.int64), multiclass)
 
     def hamming_loss(self) -> float:
         """See `hamming_loss`."""
-        n, L = self.shape
-        wrong = int(self.true_by_row.sum() + self.pred_by_row.sum() - 2 * self.both_by_row.sum())
+        n, L = self.by_row.shape[1], self.by_label.shape[1]
+        true, pred, both = self.by_row.sum(axis=1).tolist()
+        wrong = true + pred - 2 * both
         if self.multiclass:
             return wrong / (2 * n)
         return wrong / (n * L) if L else 0.0
 
     def subset_accuracy(self) -> float:
         """See `subset_accuracy`."""
-        equal = (self.true_by_row == self.both_by_row) & (self.pred_by_row == self.both_by_row)
-        return float(equal.mean())
+        true, pred, both = self.by_row
+        return float(((true == both) & (pred == both)).mean())
 
     def jaccard(self, average: Average, zero_division: float | None = None) -> float:
         """See `jaccard`."""
@@ -84,19 +73,13 @@ class SetCounts:
         true, pred, both = self._by(average)
         return _mean_share(2 * both, true + pred, average, zero_division)
 
-    def _by(
-        self, average: Average
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def _by(self, average: Average) -> NDArray[np.int64]:
         if average == "example":
-            return self.true_by_row, self.pred_by_row, self.both_by_row
+            return self.by_row
         if average == "macro":
-            return self.true_by_label, self.pred_by_label, self.both_by_label
+            return self.by_label
         if average == "micro":
-            return (
-                self.true_by_row.sum(keepdims=True),
-                self.pred_by_row.sum(keepdims=True),
-                self.both_by_row.sum(keepdims=True),
-            )
+            return self.by_row.sum(axis=1, keepdims=True)
         raise ParameterError(f"average must be one of {get_args(Average)}, not {average!r}.")
 
 
@@ -191,15 +174,7 @@ def f1(
 ) -> float:
     """2 |intersection| / (|true| + |predicted|), the harmonic mean of precision and recall.
 
-    Parameters
-    ----------
-    Y_true, Y_pred, classes
-        As in `hamming_loss`.
-    average : {"micro", "macro", "example"}
-        All pooled, mean over labels, or mean over points.
-    zero_division : {0, 1, nan}, optional
-        The share where both sets are empty: 1 for "example" and 0 otherwise if left out; NaN takes
-        them out of the mean.
+    The parameters are those of `jaccard`, except that by default all is pooled.
 
     Examples
     --------

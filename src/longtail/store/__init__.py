@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longtail.store.atomic import atomic_file, atomic_folder
-    from longtail.store.description import Description, library_versions
     from longtail.store.estimator import StoredEstimator
-    from longtail.store.folder import FORMAT, check_target, is_model, read, read_meta, write
+    from longtail.store.folder import (
+        FORMAT,
+        Description,
+        check_target,
+        is_model,
+        library_versions,
+        read,
+        read_meta,
+        write,
+    )
     from longtail.store.output import output_file
     from longtail.store.packing import pack
     from longtail.store.protocol import Storable, add_finder, find_class, register, state_of
@@ -40,33 +48,21 @@ __all__ = [
     "write_arrays",
 ]
 
-_HOMES = {
-    "Description": "description",
-    "FORMAT": "folder",
-    "Storable": "protocol",
-    "StoredEstimator": "estimator",
-    "add_finder": "protocol",
-    "atomic_file": "atomic",
-    "atomic_folder": "atomic",
-    "check_target": "folder",
-    "find_class": "protocol",
-    "is_model": "folder",
-    "library_versions": "description",
-    "output_file": "output",
-    "pack": "packing",
-    "read": "folder",
-    "read_arrays": "tensors",
-    "read_meta": "folder",
-    "register": "protocol",
-    "state_of": "protocol",
-    "unpack": "unpacking",
-    "write": "folder",
-    "write_arrays": "tensors",
+_NAMES = {
+    "atomic": "atomic_file atomic_folder",
+    "estimator": "StoredEstimator",
+    "folder": "FORMAT Description check_target is_model library_versions read read_meta write",
+    "output": "output_file",
+    "packing": "pack",
+    "protocol": "Storable add_finder find_class register state_of",
+    "tensors": "read_arrays write_arrays",
+    "unpacking": "unpack",
 }
-"""Names and the files they are in, imported when they are used: the registries need little."""
+"""Files and the names in them, imported when they are used: the registries need little."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'longtail.store' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"longtail.store.{_HOMES[name]}"), name)
+    for file, names in _NAMES.items():
+        if name in names.split():
+            return getattr(importlib.import_module(f"longtail.store.{file}"), name)
+    raise AttributeError(f"module 'longtail.store' has no attribute {name!r}")

@@ -12,17 +12,18 @@ was left behind by a killed writer, and the next writer to the same target remov
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from longtail.errors import ModelError
-from longtail.store.exchange import exchange
 from longtail.store.files import explained
 
 try:
@@ -32,6 +33,10 @@ except ImportError:  # Windows
 
 _OCCUPIED = {errno.ENOTEMPTY, errno.EEXIST, errno.EACCES, errno.EPERM}
 _ATTEMPTS = 100
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2  # of Linux, and RENAME_SWAP of macOS
+_NOT_OFFERED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EXDEV}
 
 
 def _only_empty(folder: Path) -> str | None:
@@ -119,13 +124,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def standing(path: str | os.PathLike[str]) -> Path:
-    """The folder at `path`, or the one set aside there by a writer that was killed in mid-step.
-
-    Examples
-    --------
-    >>> standing("no/such/folder").name
-    'folder'
-    """
+    """The folder at `path`, or the one set aside there by a writer that was killed in mid-step."""
     if not os.path.exists(path):
         for left in _left_behind(_resolved(path)):
             if left.suffix == ".old":
@@ -257,7 +256,7 @@ def _put_in_place(workplace: Path, target: Path) -> None:
         except OSError as error:
             if error.errno not in _OCCUPIED or not target.is_dir():
                 raise
-        if exchange(workplace, target):
+        if _exchange(workplace, target):
             return
         aside = _sibling(target, "old")
         try:
@@ -276,6 +275,31 @@ def _put_in_place(workplace: Path, target: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
         return
     raise ModelError(f"{target}: cannot be written: other writers keep replacing it.")
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Give each of two existing folders the other's name, in one indivisible step.
+
+    Python has no function for it; the C library has `renameat2` on Linux and `renamex_np` on
+    macOS. False if the system or its file system cannot do it, or one of the two is gone; then
+    nothing has happened.
+    """
+    here, there = os.fsencode(first), os.fsencode(second)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            failed = library.renamex_np(here, there, _RENAME_EXCHANGE)
+        else:
+            flags = ctypes.c_uint(_RENAME_EXCHANGE)
+            failed = library.renameat2(_AT_FDCWD, here, _AT_FDCWD, there, flags)
+    except (OSError, TypeError, AttributeError):
+        return False
+    if not failed:
+        return True
+    number = ctypes.get_errno()
+    if number in _NOT_OFFERED or number == errno.ENOENT:
+        return False
+    raise OSError(number, os.strerror(number))
 
 
 def _sync_tree(folder: Path) -> None:

@@ -16,20 +16,7 @@ from longtail.errors import ModelError
 def open_plain(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
     """A plain file open for reading; links, folders, pipes and devices are refused.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    follow : bool
-        Whether the last part of the path may be a symbolic link.
-
-    Examples
-    --------
-    >>> with open_plain(Path("/dev/null")):
-    ...     pass
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ModelError: /dev/null: is not a plain file.
+    With `follow`, the last part of the path may be a symbolic link.
     """
     if not follow and path.is_symlink():
         raise ModelError(f"{path}: is a symbolic link; a model consists of plain files only.")
@@ -50,16 +37,7 @@ def open_plain(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
 
 @contextlib.contextmanager
 def explained(path: Path, doing: str) -> Iterator[None]:
-    """Turn what the operating system refuses into a `ModelError` that names the file.
-
-    Examples
-    --------
-    >>> with explained(Path("model"), "written"):
-    ...     raise OSError(28, "No space left on device")
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ModelError: model: cannot be written: No space left on device.
-    """
+    """Turn what the operating system refuses into a `ModelError` that names the file."""
     try:
         yield
     except OSError as error:

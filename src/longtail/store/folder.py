@@ -1,31 +1,29 @@
 """The model folder: `model.json`, which describes, and `arrays.safetensors`, which is mapped.
 
+`model.json` begins with the checksum of every byte behind the checksum. Nothing in it is believed
+before this seal is checked, except the format number, which tells whether this longtail knows how.
 The layout and the procedure for changing it are written down in `docs/model-folder.md`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from platform import python_version
 from typing import Any
 
 from longtail.errors import ModelError
 from longtail.store.atomic import atomic_folder, refuse_to_lose, standing
-from longtail.store.description import (
-    ARRAYS,
-    KIND,
-    NAME,
-    Description,
-    described,
-    library_versions,
-    placed,
-    read_content,
-    sealed,
-    why_not_replaced,
-)
-from longtail.store.files import explained
-from longtail.store.jsontext import shortened
+from longtail.store.files import explained, open_plain
+from longtail.store.jsontext import MAX_BYTES, JsonError, dumps, loads, shortened
 from longtail.store.packing import pack, pack_plain
 from longtail.store.protocol import full_name, stored_name
 from longtail.store.tensors import open_tensors, write_tensors
@@ -36,6 +34,35 @@ FORMAT = 1
 
 _ATTEMPTS = 50
 _PAUSE = 1e-3  # seconds before the second attempt, growing to twenty times that
+KIND = "longtail model"
+"""What every model folder says it is, in every format."""
+
+NAME = "model.json"
+ARRAYS = "arrays.safetensors"
+
+_HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})"')
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `model.json` says about a model, apart from the model's state.
+
+    Attributes
+    ----------
+    format : int
+        The version of the folder's format.
+    stored_as : str or None
+        The name of the stored object, such as "tagger"; None for a plain value.
+    meta : dict
+        Notes of the writer.
+    versions : dict of str to str
+        The libraries that wrote the model.
+    """
+
+    format: int
+    stored_as: str | None
+    meta: dict[str, Any]
+    versions: dict[str, str]
 
 
 def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None = None) -> None:
@@ -71,7 +98,7 @@ def write(path: str | os.PathLike[str], obj: Any, *, meta: dict[str, Any] | None
     if type(notes) is not dict:
         raise ModelError(f"meta: is of type {full_name(type(notes))}; give a dict.")
     packed_notes = pack_plain(notes, "meta")
-    with atomic_folder(path, objection=why_not_replaced) as folder:
+    with atomic_folder(path, objection=_why_not_replaced) as folder:
         tree, arrays = pack(obj)
         data = sealed(
             {
@@ -117,7 +144,7 @@ def read(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
         folder = standing(path)
         before = _identity(folder)
         try:
-            value = _read(folder, read_content(folder, FORMAT), verify)
+            value = _read(folder, _read_content(folder), verify)
         except ModelError:
             if _identity(standing(path)) == before:
                 raise
@@ -142,7 +169,7 @@ def read_meta(path: str | os.PathLike[str]) -> Description:
     ('row-scaler', {'trained on': 'api-docs'})
     """
     folder = standing(path)
-    return described(folder, read_content(folder, FORMAT))
+    return _described(folder, _read_content(folder))
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
@@ -158,7 +185,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
     model; name another folder or remove it first.
     """
     target = Path(os.path.realpath(path))
-    refuse_to_lose(target, why_not_replaced)
+    refuse_to_lose(target, _why_not_replaced)
     above = target.parent
     while not os.path.lexists(above):
         above = above.parent
@@ -184,7 +211,7 @@ def _read(folder: Path, content: dict[str, Any], verify: bool) -> Any:
     arrays, _, digest = open_tensors(folder / ARRAYS, verify=verify)
     if digest != content.get("arrays"):
         raise ModelError(f"{folder / ARRAYS}: is not the file that {NAME} was written with.")
-    with placed(folder / NAME):
+    with _placed(folder / NAME):
         return unpack(content["state"], arrays)
 
 
@@ -205,3 +232,131 @@ def _identity(folder: Path) -> tuple[int, ...] | None:
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def sealed(content: dict[str, Any]) -> bytes:
+    """The bytes of `model.json`: the checksum, then the content, one line for each key.
+
+    Examples
+    --------
+    >>> print(sealed({"kind": "example", "format": 1}).decode(), end="")
+    {"checksum": "c98f8c0a01df43d740e749674c59d1b2e48a1b145efe23d4e0e782d76703eb08",
+    "kind": "example",
+    "format": 1
+    }
+    """
+    lines = [f"{dumps(key)}: {dumps(value)}" for key, value in content.items()]
+    rest = (",\n" + ",\n".join(lines) + "\n}\n").encode()
+    if len(rest) > MAX_BYTES - 100:
+        raise ModelError(
+            f"the {NAME} of the model would be {len(rest)} bytes long, more than the {MAX_BYTES} "
+            "allowed; keep large parts of the state in arrays."
+        )
+    return b'{"checksum": "' + hashlib.sha256(rest).hexdigest().encode() + b'"' + rest
+
+
+def _read_content(folder: Path) -> dict[str, Any]:
+    """The content of a folder's `model.json`, after all checks that do not depend on the format."""
+    place = folder / NAME
+    data = _read_bytes(folder)
+    try:
+        content = loads(data)
+    except JsonError as error:
+        raise ModelError(
+            f"{place}: cannot be read: {error}; the file was cut off or altered."
+        ) from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise ModelError(f"{place}: is not the description of a longtail model.")
+    number = content.get("format")
+    if type(number) is not int or number < 1:
+        raise ModelError(f"{place}: has no valid format number; the file was altered.")
+    if number > FORMAT:
+        raise ModelError(
+            f"{folder}: was written by a newer longtail (format {number}; this one reads up to "
+            f"{FORMAT}): upgrade longtail."
+        )
+    head = _HEAD.match(data)
+    if head is None or head[1].decode() != hashlib.sha256(data[head.end() :]).hexdigest():
+        raise ModelError(f"{place}: does not match its checksum; the file was altered.")
+    return content
+
+
+def _read_bytes(folder: Path) -> bytes:
+    place = folder / NAME
+    with explained(folder, "read"):
+        if not os.path.lexists(folder):
+            raise ModelError(f"{folder}: there is no such folder.")
+        if not folder.is_dir():
+            raise ModelError(f"{folder}: is a file, not a model folder.")
+        if not os.path.lexists(place):
+            raise ModelError(f"{folder}: holds no {NAME}, so it is not a longtail model folder.")
+    with open_plain(place) as file, explained(place, "read"):
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise ModelError(f"{place}: is {size} bytes long, more than the {MAX_BYTES} allowed.")
+        return file.read(size)
+
+
+def _described(folder: Path, content: dict[str, Any]) -> Description:
+    """The content of `model.json` for people to look at."""
+    place = folder / NAME
+    tables = {}
+    for key in ("meta", "versions"):
+        with _placed(place):
+            tables[key] = unpack(content.get(key), {})
+        if not isinstance(tables[key], dict):
+            raise ModelError(f"{place}: its {key} are not a table.")
+    if not isinstance(content.get("stored_as"), str | None):
+        raise ModelError(f"{place}: does not say what it holds.")
+    return Description(format=content["format"], stored_as=content.get("stored_as"), **tables)
+
+
+def _why_not_replaced(folder: Path) -> str | None:
+    """Why a folder with something in it is no model folder that `write` may replace, or None.
+
+    A model whose arrays are damaged, or whose format is newer, is still one; files that do not
+    belong to it would be lost with it, so they count against it.
+    """
+    try:
+        content = loads(_read_bytes(folder))
+    except (ModelError, JsonError):
+        content = None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        return "it is not empty and not a longtail model"
+    strangers = sorted(e.name for e in folder.iterdir() if e.name not in (NAME, ARRAYS))
+    if strangers:
+        return f"it holds {shortened(strangers[0])!r} beside the model"
+    return None
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of what takes part in writing a model.
+
+    Examples
+    --------
+    >>> list(library_versions())
+    ['longtail', 'python', 'numpy', 'scipy', 'scikit-learn', 'safetensors']
+    """
+    libraries = ("numpy", "scipy", "scikit-learn", "safetensors")
+    return {
+        "longtail": _version_of("longtail"),
+        "python": python_version(),
+        **{name: _version_of(name) for name in libraries},
+    }
+
+
+@cache
+def _version_of(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@contextmanager
+def _placed(place: Path) -> Iterator[None]:
+    """Name the file in an error that so far only names the place in the value."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{place}: {error}") from error

@@ -20,28 +20,12 @@ class JsonError(ValueError):
 
 
 def dumps(value: Any) -> str:
-    """The value as ASCII JSON on one line.
-
-    Examples
-    --------
-    >>> dumps({"b": [1, None], "a": "é"})
-    '{"b": [1, null], "a": "\\\\u00e9"}'
-    """
+    """The value as ASCII JSON on one line."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False)
 
 
 def loads(data: bytes) -> Any:
-    """The value of JSON bytes, or a `JsonError` that says what is wrong with them.
-
-    Examples
-    --------
-    >>> loads(b'{"a": [1, 2.5]}')
-    {'a': [1, 2.5]}
-    >>> loads(b'{"a": 1, "a": 2}')
-    Traceback (most recent call last):
-        ...
-    longtail.store.jsontext.JsonError: the key 'a' occurs twice
-    """
+    """The value of JSON bytes, or a `JsonError` that says what is wrong with them."""
     if len(data) > MAX_BYTES:
         raise JsonError(f"it is longer than {MAX_BYTES} bytes")
     try:
@@ -86,11 +70,5 @@ def _finite(digits: str) -> float:
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """A piece of foreign text, short enough for a message.
-
-    Examples
-    --------
-    >>> shortened("abcdef", 3)
-    'abc…'
-    """
+    """A piece of foreign text, short enough for a message."""
     return text if len(text) <= length else text[:length] + "…"

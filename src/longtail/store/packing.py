@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from longtail.errors import ModelError
 from longtail.store.protocol import full_name, stored_name
-from longtail.store.sparse import SPARSE_CLASSES, compressed_fault
-from longtail.store.strings import encode_strings
+from longtail.store.strings import encode_strings, is_rising
 from longtail.store.tensors import TENSOR_TYPES
 
 MAX_DEPTH = 60
@@ -34,6 +33,14 @@ MAX_BITS = 10_000
 
 NUMBERS = {int: np.int64, float: np.float64, bool: np.bool_}
 """Python's numbers, and the arrays that hold many of them."""
+
+SPARSE_CLASSES: dict[str, type[Any]] = {
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc_array": sp.csc_array,
+    "csc_matrix": sp.csc_matrix,
+}
+"""The kinds of sparse matrix a model may hold, by their names in files."""
 
 _MAX_UNICODE = 0x10FFFF
 _JOINED_BY_JSON = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -80,13 +87,7 @@ def pack(value: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def pack_plain(value: Any, place: str) -> Any:
-    """The JSON tree of a value that holds no arrays and no objects.
-
-    Examples
-    --------
-    >>> pack_plain({"epochs": 3, "rate": float("inf")}, "meta")
-    {'epochs': 3, 'rate': {'$': 'float', 'value': 'inf'}}
-    """
+    """The JSON tree of a value that holds no arrays and no objects."""
     return _Packer(use_arrays=False).pack(value, place, 0)
 
 
@@ -284,3 +285,35 @@ def _joined(place: str, name: str) -> str:
 
 def _shown(place: str) -> str:
     return place or "the value"
+
+
+def compressed_fault(
+    name: str,
+    shape: tuple[int, ...],
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+) -> str | None:
+    """What is wrong with the parts of a CSR or CSC matrix, or None. O(rows + nnz), no copies.
+
+    Checked before any compiled code follows the indices.
+    """
+    major, minor = shape if name.startswith("csr") else shape[::-1]
+    for part, array in (("indptr", indptr), ("indices", indices)):
+        if array.ndim != 1 or array.dtype not in (np.int32, np.int64):
+            return f"its {part} are not a run of whole numbers"
+    if data.ndim != 1 or data.dtype.kind not in "biufc":
+        return "its data are not a run of numbers"
+    if len(indptr) != major + 1:
+        return f"its indptr has {len(indptr)} entries instead of {major + 1}"
+    stored = indptr[-1]
+    if indptr[0] != 0 or not is_rising(indptr):
+        return "its indptr does not rise from 0"
+    if stored > len(indices) or stored > len(data):
+        return f"its indptr ends at {stored}, beyond its {min(len(indices), len(data))} entries"
+    used = indices[:stored]
+    if stored and used.min() < 0:
+        return "an index is negative"
+    if stored and used.max() >= minor:
+        return f"an index is not below {minor}"
+    return None

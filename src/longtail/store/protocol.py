@@ -140,13 +140,7 @@ def find_class(name: str) -> type[Any]:
 
 
 def stored_name(cls: type[Any]) -> str | None:
-    """The name under which objects of a class are stored; None if they cannot be.
-
-    Examples
-    --------
-    >>> stored_name(dict) is None
-    True
-    """
+    """The name under which objects of a class are stored; None if they cannot be."""
     name = getattr(cls, "stored_as", None)
     if not isinstance(name, str) or not name or not _has_methods(cls):
         return None
@@ -168,20 +162,7 @@ def state_of(value: Any) -> dict[str, Any] | None:
 
 
 def homes_of(ours: Mapping[str, str], group: str) -> dict[str, str]:
-    """Where the classes of a table are: ours, and those that other packages register.
-
-    Parameters
-    ----------
-    ours : mapping of str to str
-        Our own: names, and homes such as "longtail.features.text:TextFeatures".
-    group : str
-        The group of the entry points by which other packages add more. Ours win.
-
-    Examples
-    --------
-    >>> homes_of({"row-scaler": "longtail.features.scaling:RowScaler"}, "example.group")
-    {'row-scaler': 'longtail.features.scaling:RowScaler'}
-    """
+    """Where the classes of a table are: ours, and those of a group of entry points; ours win."""
     theirs = {point.name: point.value for point in entry_points(group=group)}
     return dict(sorted((theirs | dict(ours)).items()))
 
@@ -189,18 +170,7 @@ def homes_of(ours: Mapping[str, str], group: str) -> dict[str, str]:
 def import_class(name: str, home: str) -> type[Any]:
     """The class at a home such as "longtail.features.text:TextFeatures"; its module is imported.
 
-    Raises
-    ------
-    ParameterError
-        If it cannot be imported, is not storable, or calls itself otherwise.
-
-    Examples
-    --------
-    >>> import_class("numbers", "numbers:Number")
-    Traceback (most recent call last):
-        ...
-    longtail.errors.ParameterError: 'numbers' leads to numbers:Number, which is no class that the
-    store can keep under this name; see longtail.store.Storable.
+    Raises `ParameterError` if it cannot be imported, is not storable, or calls itself otherwise.
     """
     module, _, path = home.partition(":")
     try:
@@ -226,13 +196,7 @@ def _has_methods(cls: type[Any]) -> bool:
 
 
 def full_name(cls: type[Any]) -> str:
-    """Module and qualified name of a class; builtins without their module.
-
-    Examples
-    --------
-    >>> full_name(int), full_name(inspect.Parameter)
-    ('int', 'inspect.Parameter')
-    """
+    """Module and qualified name of a class; builtins without their module."""
     if cls.__module__ == "builtins":
         return cls.__qualname__
     return f"{cls.__module__}.{cls.__qualname__}"

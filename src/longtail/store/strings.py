@@ -18,21 +18,7 @@ _ERRORS = "surrogatepass"
 
 
 def encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The bytes of all strings, and the end of each in them. O(characters).
-
-    Returns
-    -------
-    text : uint8 array
-        The strings in UTF-8, one after the other.
-    ends : uint32 or int64 array of shape (len(strings),)
-        Where each ends; each begins where the one before it ends.
-
-    Examples
-    --------
-    >>> text, ends = encode_strings(["sea", "été"])
-    >>> text.tobytes().decode(), ends.tolist()
-    ('seaété', [3, 8])
-    """
+    """The bytes of all strings in UTF-8, one after the other, and their ends. O(characters)."""
     joined = "".join(strings)
     text = np.frombuffer(joined.encode("utf-8", _ERRORS), dtype=np.uint8)
     ends = np.cumsum(np.fromiter(map(len, strings), dtype=np.int64, count=len(strings)))
@@ -43,17 +29,7 @@ def encode_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[A
 
 
 def decode_strings(text: NDArray[np.uint8], ends: NDArray[Any]) -> list[str]:
-    """The inverse of `encode_strings`; a ValueError says what is wrong with the arrays.
-
-    Examples
-    --------
-    >>> decode_strings(*encode_strings(["sea", "", "été"]))
-    ['sea', '', 'été']
-    >>> decode_strings(np.frombuffer(b"sea", dtype=np.uint8), np.array([2]))
-    Traceback (most recent call last):
-        ...
-    ValueError: the ends of the strings do not fit their text
-    """
+    """The inverse of `encode_strings`; a ValueError says what is wrong with the arrays."""
     check_ends(ends, len(text), "the ends of the strings do not fit their text")
     try:
         joined = text.tobytes().decode("utf-8", _ERRORS)
@@ -73,12 +49,7 @@ def decode_strings(text: NDArray[np.uint8], ends: NDArray[Any]) -> list[str]:
 
 
 def check_ends(ends: NDArray[Any], total: int, message: str) -> None:
-    """Refuse ends that decrease or do not arrive at `total`.
-
-    Examples
-    --------
-    >>> check_ends(np.array([1, 3, 3]), 3, "wrong")
-    """
+    """Refuse ends that decrease or do not arrive at `total`."""
     if ends.ndim != 1 or ends.dtype.kind not in "iu":
         raise ValueError(message)
     if len(ends) == 0:
@@ -89,13 +60,7 @@ def check_ends(ends: NDArray[Any], total: int, message: str) -> None:
 
 
 def is_rising(values: NDArray[Any], chunk: int = 2**18) -> bool:
-    """Whether no value is below the one before it; works in chunks, so in little memory.
-
-    Examples
-    --------
-    >>> is_rising(np.array([0, 2, 2, 3])), is_rising(np.array([0, 2, 1]))
-    (True, False)
-    """
+    """Whether no value is below the one before it; works in chunks, so in little memory."""
     for start in range(0, len(values) - 1, chunk):
         piece = values[start : start + chunk + 1]
         if (piece[1:] < piece[:-1]).any():

@@ -63,15 +63,6 @@ def write_tensors(
 
     The same arrays and notes give the same bytes. They are noted in one string, because the library
     writes several in a different order every time.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "a.safetensors"
-    >>> digest = write_tensors(place, {"x": np.arange(3)})
-    >>> arrays, _, same = open_tensors(place)
-    >>> arrays["x"].tolist(), same == digest
-    ([0, 1, 2], True)
     """
     notes = dict(meta or {})
     for item in (text for pair in notes.items() for text in pair):
@@ -124,17 +115,9 @@ def open_tensors(
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str], str]:
     """The arrays of a file as read-only views of its memory map, its notes, and its checksum.
 
-    Without the checksum it costs the header, and one pass over the boolean arrays: a byte other
-    than 0 and 1 in one of these would break whatever computes with it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    verify : bool
-        Whether to compare the checksum, which reads the arrays once.
-    follow : bool
-        Whether the path may be a symbolic link.
+    With `verify` the checksum is compared, which reads the arrays once. Without, it costs the
+    header, and one pass over the boolean arrays: a byte other than 0 and 1 in one of these would
+    break whatever computes with it. `follow` allows the path to be a symbolic link.
     """
     with open_plain(path, follow=follow) as file, explained(path, "read"):
         size = os.fstat(file.fileno()).st_size

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from longtail.errors import MissingExtraError, ModelError
 from longtail.store.jsontext import shortened
-from longtail.store.packing import MAX_DEPTH, NUMBERS
+from longtail.store.packing import MAX_DEPTH, NUMBERS, SPARSE_CLASSES, compressed_fault
 from longtail.store.protocol import find_class
-from longtail.store.sparse import SPARSE_CLASSES, assembled, compressed_fault
 from longtail.store.strings import check_ends, decode_strings
 from longtail.store.tensors import TENSOR_TYPES
 
@@ -206,7 +205,10 @@ class _Unpacker:
             fault = "its entries and their indices are not as many as its indptr says"
         if fault is not None:
             _fail(place, f"is no valid sparse matrix: {fault}")
-        return assembled(name, tuple(shape), indptr, indices, data)
+        # scipy's own constructor would convert 64-bit indices that fit into 32 bits, so copy them.
+        matrix = SPARSE_CLASSES[name](tuple(shape), dtype=np.float64)
+        matrix.indptr, matrix.indices, matrix.data = indptr, indices, data
+        return matrix
 
     def _sequence(self, items: Any, place: str, depth: int) -> list[Any]:
         """The items of a JSON list or of a column."""
