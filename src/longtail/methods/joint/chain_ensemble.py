@@ -115,10 +115,6 @@ class ChainEnsemble(ChainClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    @property
-    def _beam(self) -> int:
-        return int(self.beam)
-
     def _regressions(self) -> dict[str, Any]:
         return {"n_chains": int(self.n_chains)}
 
