@@ -23,32 +23,19 @@ from longtail.errors import (
 )
 from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier, log_odds_of
+from longtail.methods.mixtures import _options as options
 from longtail.methods.mixtures._costs import FOR_LESS, mixture_estimate
-from longtail.methods.mixtures._options import (
-    AllowEmpty,
-    BestFor,
-    BoundTol,
-    ExpertKind,
-    Fits,
-    FoundBy,
-    GateKind,
-    Learner,
-    Leaves,
-    MaxRounds,
-    Shrinkage,
-    Starts,
-    StartSeed,
-    TreesPerRound,
-    Validation,
-)
 from longtail.methods.mixtures.boosting import BoostedExperts, BoostedGate
-from longtail.methods.mixtures.decoding import LikelySets, most_probable_sets
+from longtail.methods.mixtures.decoding import (
+    LikelySets,
+    label_correlations,
+    marginals,
+    most_probable_sets,
+)
 from longtail.methods.mixtures.em import Experts, Gate, History, block_size, maximise
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
-from longtail.methods.mixtures.moments import label_correlations, marginals
 from longtail.methods.mixtures.starts import first_shares
-from longtail.methods.mixtures.targets import optimal_sets
-from longtail.methods.mixtures.thresholds import above_threshold, best_threshold
+from longtail.methods.mixtures.targets import above_threshold, best_threshold, optimal_sets
 from longtail.parameters import (
     Count,
     Jobs,
@@ -146,25 +133,25 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             "there are training points counts as so many. Components that lose all their points "
             "in training are dropped; if fewer than half are left, a warning says so.",
         ] = 20,
-        experts: ExpertKind = "logistic",
-        gate: GateKind = None,
+        experts: options.ExpertKind = "logistic",
+        gate: options.GateKind = None,
         C: Annotated[
             Positive,
             "Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the "
             "variance of the paper's Gaussian prior.",
         ] = 1.0,
-        leaves: Leaves = 5,
-        shrinkage: Shrinkage = 0.1,
-        n_trees: TreesPerRound = 10,
-        target: BestFor = "subset",
-        decoding: FoundBy = "joint",
-        allow_empty: AllowEmpty = None,
-        max_rounds: MaxRounds = 20,
-        tol: BoundTol = 1e-3,
-        validation: Validation = 0.0,
-        n_starts: Starts = 10,
-        n_fits: Fits = 1,
-        random_state: StartSeed = 0,
+        leaves: options.Leaves = 5,
+        shrinkage: options.Shrinkage = 0.1,
+        n_trees: options.TreesPerRound = 10,
+        target: options.BestFor = "subset",
+        decoding: options.FoundBy = "joint",
+        allow_empty: options.AllowEmpty = None,
+        max_rounds: options.MaxRounds = 20,
+        tol: options.BoundTol = 1e-3,
+        validation: options.Validation = 0.0,
+        n_starts: options.Starts = 10,
+        n_fits: options.Fits = 1,
+        random_state: options.StartSeed = 0,
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
@@ -413,7 +400,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             not all(isinstance(getattr(self, name, None), dict) for name in ("gate_", "experts_"))
             or not isinstance(kinds, list)
             or len(kinds) != 2
-            or any(kind not in get_args(Learner) for kind in kinds)
+            or any(kind not in get_args(options.Learner) for kind in kinds)
             or not isinstance(getattr(self, "empty_sets_", None), bool)
             or not isinstance(threshold, float)
             or not (np.isnan(threshold) or 0 <= threshold <= 1)
