@@ -67,9 +67,8 @@ def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
 
 
 class ChainClassifier(ConditionalClassifier):
-    """Base of the chains. Subclasses store `random_state` and the parameters of the base."""
+    """Base of the chains. Subclasses may store another `beam`."""
 
-    random_state: int | None
     beam: int = 1
 
     orders_: NDArray[np.int64]

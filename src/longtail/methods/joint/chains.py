@@ -90,14 +90,11 @@ class ClassifierChain(ChainClassifier):
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C=C, prune=prune, tol=tol, max_iter=max_iter, random_state=random_state,
+            memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
         self.order = order
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
 
     @property
     def order_(self) -> NDArray[np.int64]:
