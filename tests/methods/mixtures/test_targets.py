@@ -15,10 +15,14 @@ from scipy.stats import chisquare
 from longtail import metrics
 from longtail.errors import InputError, ParameterError
 from longtail.methods.mixtures._target_kernels import draw
-from longtail.methods.mixtures.decoding import log_probability, most_probable_sets, point_seeds
-from longtail.methods.mixtures.moments import label_correlations, marginals
-from longtail.methods.mixtures.targets import optimal_sets
-from longtail.methods.mixtures.thresholds import above_threshold, best_threshold
+from longtail.methods.mixtures.decoding import (
+    label_correlations,
+    log_probability,
+    marginals,
+    most_probable_sets,
+    point_seeds,
+)
+from longtail.methods.mixtures.targets import above_threshold, best_threshold, optimal_sets
 from longtail.runtime.seeds import row_seeds
 
 

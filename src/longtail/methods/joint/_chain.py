@@ -12,13 +12,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from longtail._numba import read_only
-from longtail.errors import InputError, ModelError, ParameterError
-from longtail.labels import as_predicted, encode_labels, names_to_matrix
+from longtail.errors import ModelError, ParameterError
 from longtail.methods._soundness import is_array
-from longtail.methods.joint._chain_kernels import log_joint, search
+from longtail.methods.joint._chain_kernels import search
 from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditionals
 from longtail.parameters import Must
@@ -69,15 +67,11 @@ def _beside(parts: list[sp.csc_array]) -> sp.csc_array:
 
 
 class ChainClassifier(ConditionalClassifier):
-    """Base of the chains. Subclasses store `random_state` and the parameters of the base."""
+    """Base of the chains. Subclasses may store another `beam`."""
 
-    random_state: int | None
+    beam: int = 1
 
     orders_: NDArray[np.int64]
-
-    @property
-    def _beam(self) -> int:
-        return 1
 
     def _fit_chains(
         self, parts: list[tuple[NDArray[np.int64], NDArray[np.int64] | None]],
@@ -120,13 +114,14 @@ class ChainClassifier(ConditionalClassifier):
         scores = np.empty((n, L))
         sets = np.zeros((n, n_sets, L), dtype=np.uint8)
         log_p = np.full((n, n_sets), -np.inf)
-        size = max(1, SEARCH_CELLS // (L * self._beam))
+        beam = int(self.beam)
+        size = max(1, SEARCH_CELLS // (L * beam))
         span = slice(chain * L, (chain + 1) * L)
         for a in range(0, n, size):
             b = min(a + size, n)
             search(
                 np.ascontiguousarray(odds[a:b, span]),
-                read_only(self.orders_[chain], np.int64), *self._tables(chain), self._beam,
+                read_only(self.orders_[chain], np.int64), *self._tables(chain), beam,
                 self.empty_sets_, scores[a:b], sets[a:b], log_p[a:b],
             )  # fmt: skip
         return scores, sets, log_p
@@ -147,31 +142,6 @@ class ChainClassifier(ConditionalClassifier):
     ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
         scores, sets, _ = self._searched(odds)
         return sets[:, 0], scores
-
-    def _log_joint(self, X: Any, Y: Any) -> NDArray[np.float64]:
-        """Log-probability of the label set that Y gives each row of X, by the first chain."""
-        check_is_fitted(self)
-        rows = self._checked(X, reset=False)
-        names = self.classes_.tolist()
-        Y = as_predicted(Y, names, self.label_kind_)  # type: ignore[arg-type]
-        if self.label_kind_ in ("dense", "sparse"):
-            given = encode_labels(Y).matrix
-        else:
-            sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)
-            given, _ = names_to_matrix(sets, classes=names)
-        if given.shape != (rows.shape[0], len(names)):
-            raise InputError(
-                f"Y has shape {given.shape}, but there are {rows.shape[0]} rows and {len(names)} "
-                "labels."
-            )
-
-        def work(x: sp.csr_array, sets: sp.csr_array) -> NDArray[np.float64]:
-            odds = self._odds(x)
-            log_p = np.empty(len(odds))
-            log_joint(odds, *self._tables(0), sets.toarray().astype(np.bool_), log_p)
-            return log_p
-
-        return np.concatenate(self._in_blocks(work, rows, given))
 
     def _check_state(self) -> None:
         super()._check_state()

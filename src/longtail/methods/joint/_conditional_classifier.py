@@ -23,22 +23,27 @@ MOST_ROWS = 256  # points per block, small enough to share among threads
 class ConditionalClassifier(MarginalClassifier):
     """Base of the methods with one logistic regression per label on X and on other labels.
 
-    Subclasses set `weights_` and `label_weights_` in `_fit`, decode a block of log-odds in
-    `_decode`, and store `C`, `prune`, `tol`, `max_iter`, `memory_limit` and `n_jobs`.
+    Subclasses set `weights_` and `label_weights_` in `_fit` and decode a block of log-odds in
+    `_decode`.
     """
-
-    C: float
-    prune: float
-    tol: float
-    max_iter: int
-    memory_limit: float
-    n_jobs: int | None
 
     weights_: sp.csr_array
     label_weights_: sp.csr_array | sp.csc_array
     gap_: NDArray[np.float64]
     n_iter_: NDArray[np.int64]
     empty_sets_: bool
+
+    def __init__(
+        self, *, C: float, prune: float, tol: float, max_iter: int, random_state: int | None,
+        memory_limit: float, n_jobs: int | None,
+    ) -> None:  # fmt: skip
+        self.C = C
+        self.prune = prune
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
 
     # ---- what a method supplies --------------------------------------------------------------
 

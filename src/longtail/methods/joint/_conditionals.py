@@ -39,15 +39,9 @@ REPORT = {"gap": np.float64, "iterations": np.int64, "converged": np.bool_}
 class Conditionals:
     """The regressions of all labels.
 
-    Attributes
-    ----------
-    weights : csc_array of shape (D + 1, L)
-        Of the features; the last row is the bias.
-    label_weights : csc_array of shape (L, L)
-        Entry (j, l) is the weight of label j in the regression of label l.
-    gap, iterations, converged : arrays of shape (L,)
-        Proven relative gap (NaN for a label without points), Newton steps, and whether it ended
-        within the tolerance.
+    `weights` (D + 1, L) of the features, the bias last; entry (j, l) of `label_weights` is the
+    weight of label j in the regression of label l; and for each label its proven relative gap (NaN
+    without points), Newton steps, and whether it ended within the tolerance.
     """
 
     weights: sp.csc_array
@@ -97,17 +91,9 @@ def conditional_estimate(
 class Task:
     """The task: what to fit.
 
-    Attributes
-    ----------
-    X : csr_array of shape (N, D)
-    Y : csr_array of shape (N, L)
-        Ones.
-    rank : int array of shape (L,), optional
-        A label sees those of smaller rank; all others but itself if None.
-    C, tol, max_iter, prune
-        As in `BinaryRelevance`.
-    start : Conditionals, optional
-        Where to start from, such as another chain on the same labels.
+    A label sees those of smaller `rank`, all others but itself if there is none. `C`, `tol`,
+    `max_iter` and `prune` are as in `BinaryRelevance`; `start` is where to start from, such as
+    another chain on the same labels.
     """
 
     X: sp.csr_array

@@ -33,15 +33,8 @@ _Vector = NDArray[np.float64]
 class PairFeatures:
     """Which of the four values each pair of labels has in each set.
 
-    Parameters
-    ----------
-    sets : csr_array of shape (S, L)
-        Distinct label sets. The pairs are those that occur together in one of them.
-
-    Attributes
-    ----------
-    pairs : int array of shape (P, 2)
-        Label numbers, the smaller first.
+    The sets (S, L) are distinct. `pairs` (P, 2) are the labels that occur together in one of them,
+    the smaller number first.
 
     Notes
     -----
@@ -125,16 +118,7 @@ class PairScores:
 
     The parameters are the weights of the labels, (D + 1, L), followed by those of the pairs,
     (P, 4), in one dimension.
-
-    Parameters
-    ----------
-    labels : ScoreMap
-        X̃W for W of shape (D + 1, L).
-    features : PairFeatures
-    n_rows : int
-        D + 1.
-    dtype : dtype
-        Of the scores.
+    `labels` is the map of the labels' weights, `n_rows` is D + 1, `dtype` is that of the scores.
 
     Notes
     -----
@@ -176,9 +160,7 @@ class PairScores:
         self.labels.add_back(np.ascontiguousarray(by_score @ self._sets), rows, weights)
         theta += self.features.turned_times(by_score.sum(axis=0, dtype=np.float64))
 
-    def prepared_at(self, parameters: _Vector) -> Any:
-        """As `prepared`."""
-        return self.prepared(parameters)
+    prepared_at = prepared
 
     def scores_at(self, prepared: Any, kept: Rounded) -> NDArray[Any]:
         """Scores of the kept pairs."""
@@ -208,10 +190,10 @@ class PairScores:
 
         The Hessian by biases and pairs is then strength + T'CT, with T the map from these to what
         labels and products of two add to scores, and C the covariance of labels and products.
-        Where there are more than 4,000 of them, only its diagonal is taken.
+        Where there are more than 4,000 of them, only its diagonal is taken; the spread of an
+        indicator over points is from its share q, as total·q(1 - q).
         """
-        if self.n_labels + len(self.features.pairs) > FACTORED:
-            return self._by_diagonal(by_label, strength)
+        factored = self.n_labels + len(self.features.pairs) <= FACTORED
         inverse = _Inverse(self.features, strength)
 
         def turned(residual: _Vector, spread: _Vector) -> _Vector:
@@ -221,26 +203,12 @@ class PairScores:
             weights, theta = self.split(out)
             from_weights, from_theta = self.split(residual)
             weights[:] = by_label(from_weights, total * share * (1 - share))
-            biases, theta[:] = inverse.times(from_weights[-1], from_theta, spread)
-            weights[-1] += biases
-            return out
-
-        return turned
-
-    def _by_diagonal(
-        self, by_label: Callable[[_Vector, _Vector], _Vector], strength: float
-    ) -> Callable[[_Vector, _Vector], _Vector]:
-        """The spread of an indicator over points is from its share q, as total·q(1 - q)."""
-
-        def turned(residual: _Vector, spread: _Vector) -> _Vector:
-            total = max(float(spread.sum()), np.finfo(float).tiny)
-            share = np.minimum(self.features.sets.T @ spread / total, 1.0)
-            pair_share = np.clip(self.features.turned_times(spread) / total, 0.0, 1.0)
-            out = np.empty_like(residual)
-            weights, theta = self.split(out)
-            from_weights, from_theta = self.split(residual)
-            weights[:] = by_label(from_weights, total * share * (1 - share))
-            theta[:] = from_theta / (strength + total * pair_share * (1 - pair_share))
+            if factored:
+                biases, theta[:] = inverse.times(from_weights[-1], from_theta, spread)
+                weights[-1] += biases
+            else:
+                share = np.clip(self.features.turned_times(spread) / total, 0.0, 1.0)
+                theta[:] = from_theta / (strength + total * share * (1 - share))
             return out
 
         return turned

@@ -101,23 +101,16 @@ class ChainEnsemble(ChainClassifier):
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C=C, prune=prune, tol=tol, max_iter=max_iter, random_state=random_state,
+            memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
         self.n_chains = n_chains
         self.voting = voting
         self.threshold = threshold
         self.share = share
         self.bootstrap = bootstrap
         self.beam = beam
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-
-    @property
-    def _beam(self) -> int:
-        return int(self.beam)
 
     def _regressions(self) -> dict[str, Any]:
         return {"n_chains": int(self.n_chains)}

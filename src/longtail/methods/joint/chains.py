@@ -13,8 +13,12 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from longtail.errors import InputError
+from longtail.labels import as_predicted, encode_labels, names_to_matrix
 from longtail.methods.joint._chain import ChainClassifier, Order, chain_order
+from longtail.methods.joint._chain_kernels import log_joint
 from longtail.parameters import (
     Count,
     ErrorWeight,
@@ -74,8 +78,6 @@ class ClassifierChain(ChainClassifier):
     method: ClassVar[str] = "cc"
     paper: ClassVar[str] = "Read et al. 2011"
 
-    order: Order
-
     def __init__(
         self,
         *,
@@ -88,14 +90,11 @@ class ClassifierChain(ChainClassifier):
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C=C, prune=prune, tol=tol, max_iter=max_iter, random_state=random_state,
+            memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
         self.order = order
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
 
     @property
     def order_(self) -> NDArray[np.int64]:
@@ -134,7 +133,28 @@ class ClassifierChain(ChainClassifier):
         >>> float(np.exp(chain.joint_log_proba([[1, 0]] * 4, sets)).sum().round(6))
         1.0
         """
-        return self._log_joint(X, Y)
+        check_is_fitted(self)
+        rows = self._checked(X, reset=False)
+        names = self.classes_.tolist()
+        Y = as_predicted(Y, names, self.label_kind_)  # type: ignore[arg-type]
+        if self.label_kind_ in ("dense", "sparse"):
+            given = encode_labels(Y).matrix
+        else:
+            sets = [[name] for name in Y] if self.label_kind_ == "multiclass" else list(Y)
+            given, _ = names_to_matrix(sets, classes=names)
+        if given.shape != (rows.shape[0], len(names)):
+            raise InputError(
+                f"Y has shape {given.shape}, but there are {rows.shape[0]} rows and {len(names)} "
+                "labels."
+            )
+
+        def work(x: sp.csr_array, sets: sp.csr_array) -> NDArray[np.float64]:
+            odds = self._odds(x)
+            log_p = np.empty(len(odds))
+            log_joint(odds, *self._tables(0), sets.toarray().astype(np.bool_), log_p)
+            return log_p
+
+        return np.concatenate(self._in_blocks(work, rows, given))
 
 
 class ProbabilisticClassifierChain(ClassifierChain):
@@ -196,21 +216,13 @@ class ProbabilisticClassifierChain(ClassifierChain):
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C=C, order=order, prune=prune, tol=tol, max_iter=max_iter, random_state=random_state,
+            memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
         self.beam = beam
-        self.order = order
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-
-    @property
-    def _beam(self) -> int:
-        return int(self.beam)
 
     def _likely_sets(
         self, X: sp.csr_array, n_sets: int
     ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-        return self._searched(self._odds(X), n_sets=min(n_sets, self._beam))[1:]
+        return self._searched(self._odds(X), n_sets=min(n_sets, int(self.beam)))[1:]

@@ -99,16 +99,13 @@ class DependencyNetwork(ConditionalClassifier):
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
-        self.C = C
+        super().__init__(
+            C=C, prune=prune, tol=tol, max_iter=max_iter, random_state=random_state,
+            memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
         self.n_burn_in = n_burn_in
         self.n_samples = n_samples
         self.target = target
-        self.prune = prune
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
 
     def _regressions(self) -> dict[str, Any]:
         return {"share": 1.0}

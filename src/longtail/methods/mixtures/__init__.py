@@ -3,10 +3,14 @@
 from longtail.methods.mixtures.bernoulli import BernoulliMixture, fit_bernoulli_mixture
 from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
 from longtail.methods.mixtures.conditional_bernoulli_cv import ConditionalBernoulliMixtureCV
-from longtail.methods.mixtures.decoding import LikelySets, most_probable_sets, sample_sets
-from longtail.methods.mixtures.moments import label_correlations, marginals
-from longtail.methods.mixtures.targets import optimal_sets
-from longtail.methods.mixtures.thresholds import best_threshold
+from longtail.methods.mixtures.decoding import (
+    LikelySets,
+    label_correlations,
+    marginals,
+    most_probable_sets,
+    sample_sets,
+)
+from longtail.methods.mixtures.targets import best_threshold, optimal_sets
 
 __all__ = [
     "BernoulliMixture",

@@ -204,6 +204,15 @@ def jaccard_sets(log_weights, log_odds, starts, allow_empty, out, values):
 
 
 @kernel
+def _shift(drawn, label, step, inside, outside):
+    """Count a label of the drawn sets as inside the set (step 1) or outside it (step -1)."""
+    for s in range(drawn.shape[0]):
+        hit = step * np.int64(drawn[s, label])
+        inside[s] += hit
+        outside[s] -= hit
+
+
+@kernel
 def _sampled_value(inside, outside, size):
     total = 0.0
     for s in range(inside.shape[0]):
@@ -238,21 +247,14 @@ def sampled_jaccard_sets(log_weights, log_odds, n_samples, seeds, allow_empty, o
         if allow_empty:
             best = _sampled_value(inside, outside, 0)
         for j in range(1, tried + 1):
-            for s in range(n_samples):
-                hit = np.int64(drawn[s, order[j - 1]])
-                inside[s] += hit
-                outside[s] -= hit
+            _shift(drawn, order[j - 1], 1, inside, outside)
             value = _sampled_value(inside, outside, j)
             if value > best + _BETTER:
                 best, length = value, j
         out[i, :] = False
-        size = tried
+        size = length
         for j in range(tried, length, -1):
-            for s in range(n_samples):
-                hit = np.int64(drawn[s, order[j - 1]])
-                inside[s] -= hit
-                outside[s] += hit
-            size -= 1
+            _shift(drawn, order[j - 1], -1, inside, outside)
         for q in range(length):
             out[i, order[q]] = True
         while True:
@@ -272,10 +274,7 @@ def sampled_jaccard_sets(log_weights, log_odds, n_samples, seeds, allow_empty, o
             if change < 0:
                 break
             step = -1 if out[i, change] else 1
-            for s in range(n_samples):
-                hit = step * np.int64(drawn[s, change])
-                inside[s] += hit
-                outside[s] -= hit
+            _shift(drawn, change, step, inside, outside)
             size += step
             out[i, change] = not out[i, change]
         values[i] = best

@@ -33,24 +33,9 @@ CELLS = 2**20  # points × labels per piece of work of a thread
 class BoostedGate:
     """Weights of the components by boosted trees, towards soft targets.
 
-    Parameters
-    ----------
-    n_components : int
-        Components, K.
-    n_trees : int
-        Trees that an update adds to each component.
-    n_jobs : int, optional
-        Threads, as in scikit-learn; the trees do not depend on it.
-    **growth
-        How the trees are grown: see `Growth`.
-
-    Attributes
-    ----------
-    base : array of shape (K,)
-        Scores before the first tree.
-    forest : Forest
-        The trees, one output per component. Updates replace both and change neither, so a shallow
-        copy of the gate stays unchanged.
+    An update adds `n_trees` trees to each component, grown as `growth` says, see `Growth`. `base`
+    (K,) has the scores before the first tree, `forest` the trees, one output per component. Updates
+    replace both and change neither, so a shallow copy of the gate stays unchanged.
 
     Notes
     -----
@@ -150,23 +135,9 @@ class _Task:
 class BoostedExperts:
     """Log-odds of every label in every component by boosted trees, on weighted points.
 
-    Parameters
-    ----------
-    n_components, n_labels : int
-        Components, K, and labels, L.
-    n_trees : int
-        Trees that an update adds to each label of each component.
-    n_jobs, **growth
-        As for `BoostedGate`.
-    smoothing : float
-        Weight of a label's overall frequency in that within a component, see Notes.
-
-    Attributes
-    ----------
-    base : array of shape (K, L)
-        Log-odds before the first tree.
-    forests : list of Forest
-        The trees of each component, one output per label. Updates replace both and change neither.
+    As `BoostedGate`, with `n_trees` trees per update for each label of each component: `base`
+    (K, L) has the log-odds before the first tree, `forests` the trees of each component, one output
+    per label.
 
     Notes
     -----

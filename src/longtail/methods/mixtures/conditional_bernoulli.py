@@ -14,36 +14,28 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from longtail.errors import ModelError, ParameterError
+from longtail.errors import (
+    ConvergenceWarning,
+    LongtailWarning,
+    ModelError,
+    ParameterError,
+    warn,
+)
 from longtail.explanation import Explanation, as_column
 from longtail.methods._marginal import MarginalClassifier, log_odds_of
+from longtail.methods.mixtures import _options as options
 from longtail.methods.mixtures._costs import FOR_LESS, mixture_estimate
-from longtail.methods.mixtures._options import (
-    AllowEmpty,
-    BestFor,
-    BoundTol,
-    ExpertKind,
-    Fits,
-    FoundBy,
-    GateKind,
-    Learner,
-    Leaves,
-    MaxRounds,
-    Shrinkage,
-    Starts,
-    StartSeed,
-    TreesPerRound,
-    Validation,
-)
-from longtail.methods.mixtures._warnings import warn_of_dropped, warn_of_inexact, warn_of_one_set
 from longtail.methods.mixtures.boosting import BoostedExperts, BoostedGate
-from longtail.methods.mixtures.decoding import most_probable_sets
+from longtail.methods.mixtures.decoding import (
+    LikelySets,
+    label_correlations,
+    marginals,
+    most_probable_sets,
+)
 from longtail.methods.mixtures.em import Experts, Gate, History, block_size, maximise
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
-from longtail.methods.mixtures.moments import label_correlations, marginals
 from longtail.methods.mixtures.starts import first_shares
-from longtail.methods.mixtures.targets import optimal_sets
-from longtail.methods.mixtures.thresholds import above_threshold, best_threshold
+from longtail.methods.mixtures.targets import above_threshold, best_threshold, optimal_sets
 from longtail.parameters import (
     Count,
     Jobs,
@@ -141,25 +133,25 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             "there are training points counts as so many. Components that lose all their points "
             "in training are dropped; if fewer than half are left, a warning says so.",
         ] = 20,
-        experts: ExpertKind = "logistic",
-        gate: GateKind = None,
+        experts: options.ExpertKind = "logistic",
+        gate: options.GateKind = None,
         C: Annotated[
             Positive,
             "Of the logistic regressions: weight of the errors against the penalty ½‖w‖²; the "
             "variance of the paper's Gaussian prior.",
         ] = 1.0,
-        leaves: Leaves = 5,
-        shrinkage: Shrinkage = 0.1,
-        n_trees: TreesPerRound = 10,
-        target: BestFor = "subset",
-        decoding: FoundBy = "joint",
-        allow_empty: AllowEmpty = None,
-        max_rounds: MaxRounds = 20,
-        tol: BoundTol = 1e-3,
-        validation: Validation = 0.0,
-        n_starts: Starts = 10,
-        n_fits: Fits = 1,
-        random_state: StartSeed = 0,
+        leaves: options.Leaves = 5,
+        shrinkage: options.Shrinkage = 0.1,
+        n_trees: options.TreesPerRound = 10,
+        target: options.BestFor = "subset",
+        decoding: options.FoundBy = "joint",
+        allow_empty: options.AllowEmpty = None,
+        max_rounds: options.MaxRounds = 20,
+        tol: options.BoundTol = 1e-3,
+        validation: options.Validation = 0.0,
+        n_starts: options.Starts = 10,
+        n_fits: options.Fits = 1,
+        random_state: options.StartSeed = 0,
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
@@ -214,7 +206,10 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         size = min(self._wanted()[0], n)
         refuse_beyond(self, self._estimate(X, Y), self.memory_limit, FOR_LESS)
         if not _vary(Y):
-            warn_of_one_set()
+            warn(
+                "All training points have the same label set, and so will all predictions.",
+                LongtailWarning,
+            )
         self.empty_sets_ = self._empty_allowed(Y)
         held_out, train = self._parted(n)
         rows, labels = (X, Y) if held_out is None else (X[train], sp.csr_array(Y[train]))
@@ -227,7 +222,12 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             experts.keep(alive)
         self.n_components_, self.dropped_ = len(alive), size - len(alive)
         if len(alive) < FEW * size:
-            warn_of_dropped(self.dropped_, size)
+            warn(
+                f"{self.dropped_} of {size} components were dropped, since training left them no "
+                f"points: the other {len(alive)} explain the labels as well; lower n_components to "
+                "save time.",
+                LongtailWarning,
+            )
         self.kinds_ = [self._gate_kind, self.experts]
         self.gate_, self.experts_ = _stored(gate), _stored(experts)
         self.bound_, self.loss_ = np.array(history.bound), np.array(history.loss)
@@ -323,7 +323,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             )
         if self.target == "subset" and self.decoding == "joint":
             found = most_probable_sets(weights, odds, allow_empty=self.empty_sets_)
-            warn_of_inexact(found)
+            _warn_of_inexact(found)
             return found.sets[:, 0]
         return optimal_sets(
             weights, odds, target=self.target, decoding=self.decoding, allow_empty=self.empty_sets_,
@@ -339,7 +339,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
         found = most_probable_sets(
             *self._point_mixtures(X), n_sets=n_sets, allow_empty=self.empty_sets_
         )
-        warn_of_inexact(found)
+        _warn_of_inexact(found)
         return found.sets, found.log_probabilities
 
     # ---- why ---------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             not all(isinstance(getattr(self, name, None), dict) for name in ("gate_", "experts_"))
             or not isinstance(kinds, list)
             or len(kinds) != 2
-            or any(kind not in get_args(Learner) for kind in kinds)
+            or any(kind not in get_args(options.Learner) for kind in kinds)
             or not isinstance(getattr(self, "empty_sets_", None), bool)
             or not isinstance(threshold, float)
             or not (np.isnan(threshold) or 0 <= threshold <= 1)
@@ -415,6 +415,17 @@ class ConditionalBernoulliMixture(MarginalClassifier):
             raise wrong from error
         if not fits or shape != (1, getattr(self, "n_components_", 0), len(self.classes_)):
             raise wrong
+
+
+def _warn_of_inexact(found: LikelySets) -> None:
+    missed = int((~found.exact).sum())
+    if missed:
+        warn(
+            f"For {missed} of {len(found.exact)} points the search was given up after "
+            f"{found.visits.max():,} sets, so that more probable sets may have been missed: the "
+            "labels are nearly independent coins there.",
+            ConvergenceWarning,
+        )
 
 
 def _stored(part: Gate | Experts) -> dict[str, Any]:

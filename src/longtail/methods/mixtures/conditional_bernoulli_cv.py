@@ -17,31 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.data.split import fold_of_rows
 from longtail.errors import ModelError
+from longtail.methods.mixtures import _options as options
 from longtail.methods.mixtures._costs import FOR_LESS
-from longtail.methods.mixtures._options import (
-    AllowEmpty,
-    BestFor,
-    BoundTol,
-    ExpertKind,
-    Fits,
-    FoundBy,
-    GateKind,
-    Leaves,
-    MaxRounds,
-    Shrinkage,
-    Starts,
-    StartSeed,
-    TreesPerRound,
-    Validation,
-)
 from longtail.methods.mixtures._saved import packed, unpacked
 from longtail.methods.mixtures.conditional_bernoulli import ConditionalBernoulliMixture
+from longtail.methods.mixtures.decoding import marginals
 from longtail.methods.mixtures.em import Experts, Gate, block_size, maximise
 from longtail.methods.mixtures.logistic import LogisticExperts, LogisticGate
-from longtail.methods.mixtures.moments import marginals
 from longtail.methods.mixtures.starts import first_shares
-from longtail.methods.mixtures.targets import optimal_sets
-from longtail.methods.mixtures.thresholds import above_threshold
+from longtail.methods.mixtures.targets import above_threshold, optimal_sets
 from longtail.metrics import f1, hamming_loss, jaccard, subset_accuracy
 from longtail.parameters import POSITIVE, Folds, Jobs, MemoryLimit, at_least, each, is_count
 from longtail.runtime.checkpoint import LatestState, fingerprint
@@ -111,46 +95,36 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
             "Values of C to try, of which trees use none; the paper's grid is 0.01 to 10^6.",
         ] = (0.1, 1.0, 10.0, 100.0, 1000.0),
         folds: Folds = 3,
-        experts: ExpertKind = "logistic",
-        gate: GateKind = None,
-        leaves: Leaves = 5,
-        shrinkage: Shrinkage = 0.1,
-        n_trees: TreesPerRound = 10,
-        target: BestFor = "subset",
+        experts: options.ExpertKind = "logistic",
+        gate: options.GateKind = None,
+        leaves: options.Leaves = 5,
+        shrinkage: options.Shrinkage = 0.1,
+        n_trees: options.TreesPerRound = 10,
+        target: options.BestFor = "subset",
         decoding: Annotated[
-            FoundBy,
+            options.FoundBy,
             "As in `ConditionalBernoulliMixture`. A threshold is chosen for the final model alone; "
             "thresholds of one half decide among settings.",
         ] = "joint",
-        allow_empty: AllowEmpty = None,
-        max_rounds: MaxRounds = 20,
-        tol: BoundTol = 1e-3,
-        validation: Validation = 0.0,
-        n_starts: Starts = 10,
-        n_fits: Fits = 1,
-        random_state: StartSeed = 0,
+        allow_empty: options.AllowEmpty = None,
+        max_rounds: options.MaxRounds = 20,
+        tol: options.BoundTol = 1e-3,
+        validation: options.Validation = 0.0,
+        n_starts: options.Starts = 10,
+        n_fits: options.Fits = 1,
+        random_state: options.StartSeed = 0,
         memory_limit: MemoryLimit = 4.0,
         n_jobs: Jobs = None,
     ) -> None:
         self.numbers_of_components = numbers_of_components
         self.Cs = Cs
         self.folds = folds
-        self.experts = experts
-        self.gate = gate
-        self.leaves = leaves
-        self.shrinkage = shrinkage
-        self.n_trees = n_trees
-        self.target = target
-        self.decoding = decoding
-        self.allow_empty = allow_empty
-        self.max_rounds = max_rounds
-        self.tol = tol
-        self.validation = validation
-        self.n_starts = n_starts
-        self.n_fits = n_fits
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
+        super().__init__(
+            experts=experts, gate=gate, leaves=leaves, shrinkage=shrinkage, n_trees=n_trees,
+            target=target, decoding=decoding, allow_empty=allow_empty, max_rounds=max_rounds,
+            tol=tol, validation=validation, n_starts=n_starts, n_fits=n_fits,
+            random_state=random_state, memory_limit=memory_limit, n_jobs=n_jobs,
+        )  # fmt: skip
 
     def _wanted(self) -> tuple[int, float]:
         return getattr(self, "chosen_n_components_", 1), getattr(self, "C_", 1.0)

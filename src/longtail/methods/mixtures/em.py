@@ -19,8 +19,8 @@ from scipy.special import logsumexp
 
 from longtail.errors import ModelError
 from longtail.methods._soundness import is_array
-from longtail.methods.mixtures._likelihood_kernels import set_logs
 from longtail.methods.mixtures._saved import packed, settings_of, unpacked
+from longtail.methods.mixtures._target_kernels import set_logs
 from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import run_threads
 from longtail.runtime.run import Run
@@ -28,14 +28,8 @@ from longtail.runtime.run import Run
 BLOCK_BYTES = 2**25  # bound on the log-odds of a block of points
 
 
-class Gate(Protocol):
-    """Computes the weight of each component for a point."""
-
-    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
-        """An M step from the current state; responsibilities (n, K) have rows with sum one."""
-
-    def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
-        """log π_k(x), (n, K)."""
+class Part(Protocol):
+    """What gate and experts have in common."""
 
     def penalty(self) -> float:
         """Its regulariser's part of the objective."""
@@ -47,7 +41,17 @@ class Gate(Protocol):
         """The learned arrays, exactly; `from_arrays` is the inverse."""
 
 
-class Experts(Protocol):
+class Gate(Part, Protocol):
+    """Computes the weight of each component for a point."""
+
+    def update(self, X: sp.csr_array, responsibilities: NDArray[np.float64]) -> None:
+        """An M step from the current state; responsibilities (n, K) have rows with sum one."""
+
+    def log_weights(self, X: sp.csr_array) -> NDArray[np.float64]:
+        """log π_k(x), (n, K)."""
+
+
+class Experts(Part, Protocol):
     """Predicts each label within each component."""
 
     def update(
@@ -58,28 +62,13 @@ class Experts(Protocol):
     def log_odds(self, X: sp.csr_array) -> NDArray[np.float64]:
         """The log-odds of every label in every component, (n, K, L)."""
 
-    def penalty(self) -> float:
-        """Their regulariser's part of the objective."""
-
-    def keep(self, components: NDArray[np.int64]) -> None:
-        """Forget the other components."""
-
-    def to_arrays(self) -> dict[str, Any]:
-        """The learned arrays, exactly; `from_arrays` is the inverse."""
-
 
 @dataclass
 class History:
     """What happened in each round.
 
-    Attributes
-    ----------
-    bound : list of float
-        The bound (7) with the penalties, after the round's E step: what is minimised.
-    loss : list of float
-        The negative log-likelihood of the training labels, per point.
-    held_out : list of float
-        The same for held-out points, if there are any.
+    `bound` is the bound (7) with the penalties, after the round's E step: what is minimised; `loss`
+    the negative log-likelihood per training point; `held_out` the same for held-out points, if any.
     """
 
     bound: list[float] = field(default_factory=list)
@@ -96,17 +85,8 @@ class History:
 class State:
     """The state of expectation maximisation between two rounds.
 
-    Attributes
-    ----------
-    gate, experts, responsibilities
-        Of the last round.
-    best : tuple of gate, experts and responsibilities
-        The result if training ended now.
-    best_round : int
-        The round they are of, 0 before the first.
-    ended : bool
-        Whether training has ended.
-    history : History
+    `gate`, `experts` and `responsibilities` are of the last round; `best` has those of
+    `best_round`, 0 before the first: the result if training ended now.
     """
 
     gate: Gate
@@ -183,13 +163,8 @@ def _numbers(array: Any, ndim: int) -> NDArray[np.float64]:
 class Points:
     """Points with their labels, cut into blocks once.
 
-    Experts may remember their results for a block and use them again.
-
-    Parameters
-    ----------
-    X, Y : csr_arrays of shape (n, D) and (n, L)
-    n_components : int
-        K, which decides how large a block may be; blocks do not depend on the number of threads.
+    Experts may remember their results for a block and use them again. The number of components
+    decides how large a block may be; blocks do not depend on the number of threads.
     """
 
     def __init__(self, X: sp.csr_array, Y: sp.csr_array, n_components: int) -> None:
@@ -242,34 +217,12 @@ def maximise(
 ) -> tuple[Gate, Experts, NDArray[np.float64], History]:
     """M and E steps in turn, from given responsibilities.
 
-    Parameters
-    ----------
-    gate, experts : Gate, Experts
-        Not changed: an update replaces parts of a copy.
-    X, Y : csr_arrays of shape (n, D) and (n, L)
-    responsibilities : array of shape (n, K)
-        Rows that add up to one.
-    max_rounds : int
-        Limit on rounds.
-    tol : float
-        It ends when a round lowers the bound by less than this share of it.
-    held_out : pair of csr_arrays, optional
-        Points and labels: it also ends when their likelihood has not risen for `patience` rounds,
-        and the best round is returned. Without them, the last round is returned, or the one before
-        if the last raised the bound, which inexact M steps may do.
-    patience : int
-        See `held_out`.
-    n_jobs : int, optional
-        Threads.
-    run : Run, optional
-        Told after every round; its checkpoint, if any, then has the state of the round.
-
-    Returns
-    -------
-    gate, experts : Gate, Experts
-    responsibilities : array of shape (n, K)
-        After the E step with these.
-    history : History
+    Gate and experts are not changed: an update replaces parts of a copy. It ends when a round
+    lowers the bound by less than the share `tol` of it. With `held_out` points and labels it also
+    ends when their likelihood has not risen for `patience` rounds, and the best round is returned.
+    Without them, the last round is returned, or the one before if the last raised the bound, which
+    inexact M steps may do. `run` is told after every round; its checkpoint, if any, then has the
+    state of the round. The responsibilities returned are those after the E step.
     """
     run = run or Run()
     state = State(

@@ -28,21 +28,8 @@ SPARSE = 0.25  # share of weights that are not zero, below which they are kept a
 class LogisticGate:
     """π_k(x): a multinomial logistic regression.
 
-    Parameters
-    ----------
-    n_components : int
-        K.
-    C : float
-        Weight of the errors against the penalty ½‖w‖².
-    tol, max_iter : float, int
-        Of one M step; see `longtail.solvers.fit_softmax`.
-    n_jobs : int, optional
-        Threads.
-
-    Attributes
-    ----------
-    weights : array of shape (D + 1, K)
-        The bias last.
+    `tol` and `max_iter` are those of one M step; see `longtail.solvers.fit_softmax`. `weights`
+    (D + 1, K) have the bias last.
     """
 
     weights: NDArray[Any]
@@ -104,30 +91,12 @@ class LogisticGate:
 class LogisticExperts:
     """b_kl(x): a binary logistic regression for every component and label.
 
-    Parameters
-    ----------
-    n_components, n_labels : int
-        K and L.
-    C : float
-        Weight of the errors against the penalty ½‖w‖².
-    tol, max_iter : float, int
-        Of one M step; see `longtail.solvers.fit_linear`.
-    negligible : float
-        Points with a smaller responsibility are left out of a component's problems; 0 for none.
-    n_jobs : int, optional
-        Threads.
-
-    Attributes
-    ----------
-    weights : csc_array of shape (D + 1, P)
-        One column per solved problem, the bias last.
-    column, sign : arrays of shape (K, L)
-        The log-odds of a label in a component are those of this column, times this sign.
-
-    Notes
-    -----
-    Labels that are constant among the points of a component all have the same problem, up to its
-    sign, so it is solved once.
+    `tol` and `max_iter` are those of one M step; see `longtail.solvers.fit_linear`. Points with a
+    responsibility below `negligible` are left out of a component's problems. `weights` (D + 1, P)
+    has one column per solved problem, the bias last; the log-odds of a label in a component are
+    those of its `column`, times its `sign`, both (K, L). Labels that are
+    constant among the points of a component all have the same problem, up to its sign, so it is
+    solved once.
     """
 
     weights: sp.csc_array

@@ -32,21 +32,9 @@ def first_shares(
     shares would make the gate a power-set classifier and the experts constants, and training would
     stay there. So they are softened: the shares to the power 0.3, scaled to add up to one.
 
-    Parameters
-    ----------
-    X, Y : csr_arrays of shape (n, D) and (n, L)
-    n_components : int
-        K, at most n.
-    n_starts : int
-        Of the Bernoulli mixture; the best of them counts.
-    random_state : int
-    number : int
-        Which start: 0 is the one above; 1, 3, ... are clusters of features and labels together by
-        k-means, with changing weights of the two; 2, 4, ... are Bernoulli mixtures from one random
-        start each.
-
-    Notes
-    -----
+    `n_starts` is the number of random starts of that Bernoulli mixture. With a `number` other than
+    0, another start: 1, 3, ... are clusters of features and labels together by k-means, with
+    changing weights of the two; 2, 4, ... are Bernoulli mixtures from one random start each.
     O(K·nnz) per round.
 
     Examples

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from longtail.errors import ModelError
 from longtail.methods._soundness import is_array, is_csr
 from longtail.methods._voting import VotingClassifier
+from longtail.parameters import UpToOne
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.kept import kept_for
 from longtail.runtime.run import Run
@@ -28,6 +29,11 @@ from longtail.search.neighbours import (
     search_estimate,
 )
 
+VoteShare = Annotated[
+    UpToOne | None,
+    "Share of the votes that a label needs to be predicted. None: chosen along with the number of "
+    "neighbours among 0.05, 0.10, ... 1.",
+]
 Distance = Annotated[
     Metric, "Distance of points. For rows of equal length both give the same neighbours."
 ]
@@ -83,23 +89,9 @@ class LazyClassifier(VotingClassifier):
 class FoldNeighbours:
     """Each training point's nearest others, with any one fold left out, by a single search.
 
-    Parameters
-    ----------
-    index : NeighbourIndex
-        Of all training points.
-    points : csr_array or array of shape (n, D)
-        These points.
-    fold_of : int array of shape (n,)
-        The fold of each.
-    k : int
-        How many neighbours will be wanted at most.
-    n_jobs, run
-        Threads, and the receiver of progress; see `find_others`.
-
-    Notes
-    -----
-    The lists have 2k + 24 entries. Without a random fifth, nearly always at least k are left; for
-    points with fewer, the rest of the data is searched again.
+    `index` is of these points, `fold_of` has the fold of each, and at most k neighbours will be
+    wanted. The lists have 2k + 24 entries. Without a random fifth, nearly always at
+    least k are left; for points with fewer, the rest of the data is searched again.
     """
 
     def __init__(

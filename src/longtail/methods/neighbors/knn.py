@@ -11,10 +11,11 @@ from longtail.methods.neighbors._lazy import (
     Distance,
     FoldNeighbours,
     LazyClassifier,
+    VoteShare,
     folds_of,
     sizes_to_try,
 )
-from longtail.parameters import Count, Jobs, Seed, UpToOne
+from longtail.parameters import Count, Jobs, Seed
 from longtail.runtime.run import Run
 from longtail.search import THRESHOLD, Neighbours, vote_in_parts
 
@@ -71,11 +72,7 @@ class KNN(LazyClassifier):
             "best example-F1 in 5-fold cross-validation, which takes one search of the training "
             "points.",
         ] = None,
-        threshold: Annotated[
-            UpToOne | None,
-            "Share of the votes that a label needs to be predicted. None: chosen along with the "
-            "number of neighbours among 0.05, 0.10, ... 1.",
-        ] = THRESHOLD,
+        threshold: VoteShare = THRESHOLD,
         metric: Distance = "euclidean",
         random_state: Annotated[Seed, "Seed of the folds, where something is chosen."] = 0,
         n_jobs: Jobs = None,

@@ -16,9 +16,9 @@ from scipy.sparse.linalg import svds
 from longtail.errors import ModelError
 from longtail.methods._soundness import is_array, is_csr
 from longtail.methods._voting import VotingClassifier
-from longtail.methods.neighbors._lazy import folds_of, sizes_to_try
+from longtail.methods.neighbors._lazy import VoteShare, folds_of, sizes_to_try
 from longtail.methods.neighbors.metric import LearnedMetric, MarginProblem, learn_metric, losses_of
-from longtail.parameters import Count, Jobs, MemoryLimit, Positive, Seed, Share, UpToOne, at_least
+from longtail.parameters import Count, Jobs, MemoryLimit, Positive, Seed, Share, at_least
 from longtail.runtime.estimates import PRODUCT, Estimate, matrix_bytes, refuse_beyond
 from longtail.runtime.kept import kept_for
 from longtail.runtime.libraries import one_thread
@@ -127,11 +127,7 @@ class LMKNN(VotingClassifier):
             "best example-F1 on held-out folds, without which regressions and metric are learned "
             "anew.",
         ] = None,
-        threshold: Annotated[
-            UpToOne | None,
-            "Share of the votes that a label needs to be predicted. None: chosen along with the "
-            "number of neighbours among 0.05, 0.10, ... 1.",
-        ] = THRESHOLD,
+        threshold: VoteShare = THRESHOLD,
         C: Annotated[Positive, "Weight of the constraints."] = 10.0,
         eta: Annotated[
             Share, "Share by which step sizes of the gradient method shrink, between 0 and 1."
@@ -268,25 +264,17 @@ class LMKNN(VotingClassifier):
     def _side(self, n_labels: int) -> int:
         return min(n_labels, DIMENSIONS if self.n_dimensions is None else self.n_dimensions)
 
-    def _metric_bytes(self, points: tuple[int, int], n_labels: int) -> int:
-        """Of the regressions and the metric."""
-        side = self._side(n_labels)
-        factor = 16 * points[1] ** 2 if points[1] < FACTORED else 0
-        return (
-            factor
-            + 48 * points[0] * side
-            + 4 * points[1] * side
-            + 64 * side**2
-            + 16 * n_labels * side
-        )
-
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         n, side = X.shape[0], self._side(Y.shape[1])
         search = search_estimate(X, n_jobs=self.n_jobs)
         regressions = ridge_estimate(X, side, n_jobs=self.n_jobs)
         fits = 1 + self.validation_folds
         step = PRODUCT * (8.0 * n * side**2 + 4.0 * n * self.n_constraints * side + 20.0 * side**3)
-        memory = self._metric_bytes(X.shape, Y.shape[1]) + matrix_bytes(X, Y)
+        memory = (
+            (16 * X.shape[1] ** 2 if X.shape[1] < FACTORED else 0)
+            + (48 * n + 4 * X.shape[1] + 64 * side + 16 * Y.shape[1]) * side
+            + matrix_bytes(X, Y)
+        )
         return Estimate(
             int(search.peak_bytes + memory),
             int(4.0 * (n + X.shape[1]) * side),

@@ -163,14 +163,11 @@ class MLKNN(LazyClassifier):
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
 
-    def _table_bytes(self, n: int, n_labels: int) -> int:
-        """Memory and time of the label counts, for the most neighbours tried, and of the odds."""
-        largest = sizes_to_try(self.n_neighbors, n)[-1]
-        return 4 * 8 * n_labels * (min(largest, max(n - 1, 1)) + 1)
-
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        need = super()._estimate(X, Y).plus(self._table_bytes(*Y.shape))
-        return replace(need, reason=f"{need.reason} and tables of {Y.shape[1]:,} labels")
+        n, n_labels = Y.shape
+        most = min(sizes_to_try(self.n_neighbors, n)[-1], max(n - 1, 1))
+        need = super()._estimate(X, Y).plus(4 * 8 * n_labels * (most + 1))
+        return replace(need, reason=f"{need.reason} and tables of {n_labels:,} labels")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         n, n_labels = Y.shape
@@ -207,7 +204,7 @@ class MLKNN(LazyClassifier):
                 self.labels_[outside].indices, minlength=self.labels_.shape[1]
             ))  # fmt: skip
             found = lists.without(fold, inside, k).indices
-            posteriors = likely_labels(self.labels_, found, table.odds, order, _logit(least))
+            posteriors = likely_labels(self.labels_, found, table.odds, order, float(logit(least)))
             posteriors.data = expit(posteriors.data)
             yield posteriors
 
@@ -237,7 +234,7 @@ class MLKNN(LazyClassifier):
 
     def _likely(self, X: sp.csr_array, threshold: float) -> sp.csr_array:
         """The log-odds of the labels whose probability is at least a threshold."""
-        order, bound = self._order(), _logit(threshold)
+        order, bound = self._order(), float(logit(threshold))
         return self._stacked(
             X, lambda x: likely_labels(self.labels_, self._found(x), self.odds_, order, bound)
         )
@@ -309,7 +306,3 @@ def likely_labels(
     if len(columns):
         posteriors_from(*given, bound, ends, columns, values)
     return sp.csr_array((values, columns, ends), shape=(len(neighbours), Y.shape[1]))
-
-
-def _logit(share: float) -> float:
-    return float(logit(share))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from longtail.errors import ParameterError
 from longtail.methods.prototypes._network_kernels import add_to_features, clear_features
-from longtail.methods.prototypes._settings import Decoder, Units
 from longtail.methods.prototypes.network import Encoder, OwnEncoder, import_torch
+
+Units = Literal["random", "points"]
+Decoder = Literal["linear", "layers"]
 
 SMALL = 0.14  # initial size of a random hidden unit; ten times as much learns far more slowly
 NOISE = 0.005  # size of the noise between units of equal points

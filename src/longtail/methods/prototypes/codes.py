@@ -60,21 +60,10 @@ def weighted_labels(means: sp.csr_array, sizes: NDArray[np.int64], rarity: float
 def principal_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0) -> _Floats:
     """Step 2 of Algorithm 2: Z by a principal component analysis of the prototypes' labels.
 
-    Parameters
-    ----------
-    means : csr_array of shape (m, L)
-        V; neither it nor the centred matrix is made dense.
-    n_bits : int
-        d.
-    random_state : int
-        For the directions that fill up, and where an iterative decomposition starts.
-
-    Returns
-    -------
-    array of shape (m, d)
-        The prototypes' coordinates in the d directions in which their labels vary most, each scaled
-        to length √m, so that Z'Z = m·I. Where the labels vary in fewer directions, random ones
-        orthogonal to these follow; beyond m they can no longer be orthogonal and are random.
+    The coordinates (m, d) of the prototypes in the d directions in which their labels vary most,
+    each scaled to length √m, so that Z'Z = m·I. Where the labels vary in fewer directions, random
+    ones orthogonal to these follow; beyond m they can no longer be orthogonal and are random.
+    Neither V nor the centred matrix is made dense.
 
     Notes
     -----
@@ -111,15 +100,7 @@ def projected_targets(means: sp.csr_array, n_bits: int, *, random_state: int = 0
     Random directions mix all components by their variances, and the share of bits in which two
     codes differ is, in expectation, the angle between the two label means, over π.
 
-    Parameters
-    ----------
-    means, n_bits, random_state
-        As for `principal_targets`.
-
-    Returns
-    -------
-    array of shape (m, d)
-        Projections of V less its mean row, each scaled to length √m. O(d·nnz(V) + d·L).
+    Projections (m, d) of V less its mean row, each scaled to length √m. O(d·nnz(V) + d·L).
 
     Examples
     --------
@@ -173,15 +154,8 @@ def _left_vectors(V: sp.csr_array, size: int, rng: np.random.Generator) -> NDArr
 class CodeStep:
     """The result of a B step.
 
-    Attributes
-    ----------
-    codes : int8 array of shape (m, d)
-    flipped : int
-        Bits that differ from the initial ones.
-    iterations : int
-        How many codes of (13) were tried.
-    settled : bool
-        Whether (13) no longer changes anything.
+    The codes (m, d), how many of their bits differ from the initial ones, how many codes of (13)
+    were tried, and whether (13) no longer changes anything.
     """
 
     codes: _Codes
@@ -233,22 +207,8 @@ def code_step(
     its τ doubled, as usual for proximal gradients, which flips fewer of its bits, those that gain
     most.
 
-    Parameters
-    ----------
-    codes : int8 array of shape (m, d)
-    decoding : callable, optional
-        See `Decoding`; None if there is no decoder.
-    linear : array of shape (m, d)
-        See `linear_part`.
-    tau : float
-        How much a bit must gain to flip, at the start.
-    max_iter : int
-        Limit on the codes that are tried.
-
-    Returns
-    -------
-    CodeStep
-        Its (11) is no larger than that of the initial codes.
+    `tau` is how much a bit must gain to flip, at the start; `max_iter` the limit on the codes that
+    are tried. Without a decoder, `decoding` is None. `linear` is that of `linear_part`.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from longtail.explanation import Explanation, as_column
 from longtail.methods._soundness import is_array
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.prototypes._rows import prototype_count, steps_of
-from longtail.methods.prototypes._settings import Decoder, Learning, Start, Units
+from longtail.methods.prototypes._trainable import Decoder, Units
 from longtail.methods.prototypes.codes import dead_bits, packed, unpacked
 from longtail.methods.prototypes.network import (
     Encoder,
@@ -139,7 +139,7 @@ class DeepBinaryPrototypes(VotingClassifier):
             UpToOne, "Prototypes as a share of the training points: m = ⌊ratio · n⌋."
         ] = 0.1,
         start: Annotated[
-            Start,
+            Literal["projections", "pca"],
             "Where the codes begin: the signs of random directions of the prototypes' labels, or "
             "of their principal components, as in the paper. See the page on prototypes.",
         ] = "projections",
@@ -188,7 +188,7 @@ class DeepBinaryPrototypes(VotingClassifier):
         ] = 0.01,
         tau: Annotated[Positive, "How much a bit must gain to flip: τ of (12)."] = 0.3,
         learning: Annotated[
-            Learning,
+            Literal["joint", "no-decoder", "fixed-codes"],
             "What is learned beside the encoder: codes and decoder as in the paper, codes alone, "
             "or nothing. For comparisons.",
         ] = "joint",

@@ -77,16 +77,8 @@ def network_bytes(n_features: int, n_labels: int, hidden: int, n_bits: int, deco
 class Encoder:
     """The default encoder, ready to predict.
 
-    Parameters
-    ----------
-    tiles : float32 array of shape (bands, D, units)
-        W₁ cut into bands of hidden units; see `Encoder.of_weights`.
-    shifts : float32 array of shape (bands, units)
-        b₁.
-    second : float32 array of shape (bands · units, d)
-        W₂.
-    bias : float32 array of shape (d,)
-        b₂.
+    `tiles` (bands, D, units) is W₁ cut into bands of hidden units, see `Encoder.of_weights`;
+    `shifts` (bands, units) b₁, `second` (bands · units, d) W₂, `bias` (d,) b₂, all float32.
 
     Notes
     -----
@@ -185,14 +177,8 @@ class Encoder:
 class OwnEncoder:
     """The user's own encoder: a trained `torch.nn.Module`, stored by its tensors.
 
-    Parameters
-    ----------
-    tensors : dict of str to array
-        The module's `state_dict`, as numpy arrays.
-    n_features, n_bits : int
-        Input and output values per point.
-    module : torch.nn.Module, optional
-        None after loading, until `attach` is called.
+    `tensors` is the module's `state_dict`, as numpy arrays; `module` is None after loading, until
+    `attach` is called.
     """
 
     stored_as: ClassVar[str] = "own-encoder"

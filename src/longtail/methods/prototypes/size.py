@@ -52,13 +52,16 @@ class SizeReport:
     dense_points: Size
     embeddings: Size
 
+    @property
+    def _ways(self) -> tuple[Size, ...]:
+        return self.prototypes, self.points, self.dense_points, self.embeddings
+
     def table(self) -> pl.DataFrame:
         """One row per way; `times` is its size as a multiple of the prototypes'.
 
         `vector times` compares codes and vectors alone, as the paper does.
         """
-        own = self.prototypes
-        ways = (own, self.points, self.dense_points, self.embeddings)
+        own, ways = self.prototypes, self._ways
         return pl.DataFrame(
             {
                 "what": [way.name for way in ways],
@@ -72,13 +75,11 @@ class SizeReport:
         )
 
     def __str__(self) -> str:
-        lines = []
-        for way in (self.prototypes, self.points, self.dense_points, self.embeddings):
-            lines.append(
-                f"{way.name}: {spelled(way.total)} = vectors {spelled(way.vectors)} + labels "
-                f"{spelled(way.labels)} + networks {spelled(way.networks)}"
-            )
-        return "\n".join(lines)
+        return "\n".join(
+            f"{way.name}: {spelled(way.total)} = vectors {spelled(way.vectors)} + labels "
+            f"{spelled(way.labels)} + networks {spelled(way.networks)}"
+            for way in self._ways
+        )
 
 
 def size_report(
@@ -94,16 +95,7 @@ def size_report(
 ) -> SizeReport:
     """Count the bytes.
 
-    Parameters
-    ----------
-    n_points, n_features : int
-        Of the training data.
-    n_values, n_point_labels : int
-        Non-zero values of X and of Y.
-    n_prototypes, n_bits, n_prototype_labels : int
-        m, d, and the non-zero values of V.
-    encoder_bytes : int
-        Of the encoder's weights.
+    `n_values`, `n_point_labels` and `n_prototype_labels` are the non-zero values of X, Y and V.
 
     Examples
     --------

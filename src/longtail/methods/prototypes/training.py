@@ -53,22 +53,11 @@ NETWORKS = ("encoder", "decoder")
 class Training:
     """The result of Algorithm 2.
 
-    Attributes
-    ----------
-    encoder : Encoder or OwnEncoder
-        f of the best round.
-    codes : int8 array of shape (m, d)
-        B of the best round.
-    groups : LabelGroups
-        V and H, of the rows that were trained on.
-    rows : int64 array
-        Numbers of these rows; all but the held-out ones.
-    history : array of shape (rounds, 7)
-        One row per round: the three parts of the objective (8), of the labels, the codes and their
-        orthogonality, the example-F1 on the held-out rows (NaN without) with the best number of
-        neighbours and threshold, and the bits that the B step flipped.
-    best_round : int
-        The row of `history` with the highest F1; the last one where no rows were held out.
+    `encoder` f and `codes` B are of the best round; `groups` are V and H of `rows`, all but the
+    held-out ones. `history` has one row per round: the three parts of the objective (8), of the
+    labels, the codes and their orthogonality, the example-F1 on the held-out rows (NaN without)
+    with the best number of neighbours and threshold, and the bits that the B step flipped.
+    `best_round` is the row with the highest F1; the last one where no rows were held out.
     """
 
     encoder: Any
@@ -193,13 +182,14 @@ class _Trainer:
             if decodes:
                 self._decoder_steps(state.codes, -(-steps // 2), rng)
         values = self._encoded(self.X)
+        decoding = partial(decoding_of, self.decoder, self.groups, device=self.device)
         flipped = 0
         if settings.learning != "fixed-codes" and number >= settings.warmup:
             linear = linear_part(
                 self._sums(values), state.targets, mu=settings.mu, alpha=settings.alpha
             )
             step = code_step(
-                state.codes, self._decoding if decodes else None, linear,
+                state.codes, decoding if decodes else None, linear,
                 tau=settings.tau, max_iter=CODE_ITERATIONS,
             )  # fmt: skip
             state.codes, flipped = step.codes, step.flipped
@@ -245,10 +235,6 @@ class _Trainer:
         loss.backward()
         self.optimisers[which].step()
 
-    def _decoding(self, codes: NDArray[np.int8]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Tr(½G'G - Y'G), prototype by prototype, and its gradient by the codes."""
-        return decoding_of(self.decoder, self.groups, codes, self.device)
-
     def _sums(self, values: NDArray[np.float32]) -> NDArray[np.float64]:
         """FH', transposed: the encoder's values summed over each cluster."""
         members = self.groups.members
@@ -266,20 +252,16 @@ class _Trainer:
     def _objective(
         self, state: _State, values: NDArray[np.float32], decodes: bool
     ) -> tuple[float, float, float]:
-        """The three parts of (8)."""
+        """The three parts of (8): of the labels, μ‖F - BH‖², of orthogonality."""
         settings, groups = self.settings, self.groups
         labels = float(groups.distances.sum())
         if decodes:
-            values_there, _ = self._decoding(state.codes)
+            values_there, _ = decoding_of(self.decoder, groups, state.codes, self.device)
             squares = groups.means.multiply(groups.means).sum(axis=1)
             labels += float(np.asarray(squares).ravel() @ groups.sizes) + 2 * values_there.sum()
         away = settings.alpha * float(np.square(state.codes - state.targets).sum())
-        return labels, self._distance(values, state.codes), away
-
-    def _distance(self, values: NDArray[np.float32], codes: NDArray[np.int8]) -> float:
-        """μ‖F - BH‖²."""
-        apart = values - codes[self.groups.members]
-        return self.settings.mu * float(np.square(apart, dtype=np.float64).sum())
+        apart = np.square(values - state.codes[groups.members], dtype=np.float64)
+        return labels, settings.mu * float(apart.sum()), away
 
     def _validated(self, codes: NDArray[np.int8]) -> tuple[float, int, float]:
         """Best example-F1 on the held-out rows, with its number of neighbours and threshold."""
