@@ -96,6 +96,7 @@ class ProXMLCV(ProXML):
 
     method: ClassVar[str] = "proxml-cv"
 
+    strength_: float
     _given: EncodedLabels
 
     def __init__(

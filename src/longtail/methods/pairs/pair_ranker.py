@@ -110,6 +110,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
     feature_kind: ClassVar[Any] = "counts"
     kept_data: ClassVar[tuple[str, ...]] = ("profiles_",)
 
+    C_: float
+    Cs_: NDArray[np.float64]
+
     def __init__(
         self,
         *,
