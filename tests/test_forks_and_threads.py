@@ -41,8 +41,6 @@ def in_a_fork(work):
 
 @pytest.mark.parametrize("classifier", instances(), ids=lambda c: c.method)
 def test_a_child_can_train_what_its_parent_has_trained(classifier):
-    if classifier.method == "dbpc":
-        pytest.skip("torch does not survive a fork after its threads have run; its own rule")
     X, Y = small_problem(classifier)
     here = learned(classifier, X, Y)
     assert in_a_fork(lambda: learned(classifier, X, Y)) == here

@@ -152,17 +152,17 @@ def test_too_small_a_code_names_the_smallest(Y):
 
 
 def test_rule_among_equal_losses():
-    settings = pl.DataFrame(
-        {
-            "n_hubs": [9, 0, 4, 3, 1, 1],
-            "largest": [50, 30, 11, 10, 3, 10],
-            "code_size": [9, 80, 70, 60, 20, 60],
-            "uhl": [0.2, 0.1, 0.1 + 1e-14, 0.1, 0.1, 0.1],
-        }
-    )
-    assert preferred(settings) == 5  # enough labels a cluster, fewest bits, fewest hubs
-    assert preferred(settings.filter(pl.col("largest") != 10)) == 2
-    assert preferred(settings.filter(pl.col("largest") < 10)) == 0
+    names = ("n_hubs", "largest", "code_size", "uhl")
+    settings = [
+        dict(zip(names, values, strict=True))
+        for values in (
+            (9, 50, 9, 0.2), (0, 30, 80, 0.1), (4, 11, 70, 0.1 + 1e-14), (3, 10, 60, 0.1),
+            (1, 3, 20, 0.1), (1, 10, 60, 0.1),
+        )
+    ]  # fmt: skip
+    assert preferred(settings) is settings[5]  # enough labels per cluster, fewest bits, fewest hubs
+    assert preferred([each for each in settings if each["largest"] != 10]) is settings[2]
+    assert preferred([each for each in settings if each["largest"] < 10]) is settings[4]
 
 
 class TestOddLabels:
@@ -199,9 +199,11 @@ def test_numbers_of_hubs_near_the_best_are_tried(Y):
     grid = coarse.hub_grid(60)
     choice = choose_clusters(Y, 60)
     assert set(choice.curve["n_hubs"]) > set(grid) & set(choice.curve["n_hubs"])
-    assert choice.uhl <= coarse.curve(grid, None, limit=60).filter(
-        pl.col("code_size") <= 60
-    )["uhl"].min()  # fmt: skip
+    assert choice.uhl <= min(
+        setting["uhl"]
+        for setting in coarse.curve(grid, None, limit=60)
+        if setting["code_size"] <= 60
+    )
     assert choice.curve.select("n_hubs", "max_cluster_size").is_unique().all()
 
 

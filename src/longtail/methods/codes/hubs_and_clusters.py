@@ -67,8 +67,8 @@ class ChosenClusters:
         Bits of the code, including hubs; at most the wanted size.
     uhl : float
         Unrecoverable Hamming loss on the labels it was chosen on.
-    curve : polars.DataFrame
-        All settings that were tried; see `code_size_curve`.
+    settings : list of dict
+        All settings that were tried.
     """
 
     clusters: LabelClusters = field(repr=False)
@@ -76,7 +76,20 @@ class ChosenClusters:
     max_cluster_size: int
     code_size: int
     uhl: float
-    curve: pl.DataFrame = field(repr=False)
+    settings: list[dict[str, Any]] = field(repr=False)
+
+    @property
+    def curve(self) -> pl.DataFrame:
+        """All settings that were tried; see `code_size_curve`."""
+        return _table(self.settings)
+
+
+def _table(settings: list[dict[str, Any]]) -> pl.DataFrame:
+    """Settings as a table.
+
+    Training makes none: the threads of polars do not survive a fork.
+    """
+    return pl.DataFrame(settings, schema=_SCHEMA, orient="row")
 
 
 def code_size_curve(
@@ -127,7 +140,7 @@ def code_size_curve(
     hubs = checked_list(numbers_of_hubs, "numbers_of_hubs", 0)
     sizes = checked_list(max_cluster_sizes, "max_cluster_sizes", 1)
     tried = search.hub_grid(search.n_labels) if hubs is None else hubs
-    return search.curve(tried, SIZES if sizes is None else sizes, run=run)
+    return _table(search.curve(tried, SIZES if sizes is None else sizes, run=run))
 
 
 def lower_envelope(curve: pl.DataFrame) -> pl.DataFrame:
@@ -196,30 +209,29 @@ def choose_clusters(
     hubs = checked_list(numbers_of_hubs, "numbers_of_hubs", 0)
     sizes = checked_list(max_cluster_sizes, "max_cluster_sizes", 1)
     tried = search.hub_grid(code_size) if hubs is None else hubs
-    curve = search.curve(tried, sizes, limit=code_size, run=run)
-    fitting = curve.filter(pl.col("code_size") <= code_size)
-    if fitting.is_empty():
+    settings = search.curve(tried, sizes, limit=code_size, run=run)
+    fitting = [setting for setting in settings if setting["code_size"] <= code_size]
+    if not fitting:
         if hubs is None:
             tried.append(search.n_labels)
         raise ParameterError(
             f"A code_size of {code_size} is too small for {search.n_labels} labels; the smallest "
             f"that would do has {search.smallest_code(tried, sizes)}."
         )
-    for _ in range(FINER_STEPS if hubs is None and fitting["uhl"].min() else 0):
-        finer = _between(curve["n_hubs"].to_list(), fitting["n_hubs"][preferred(fitting)])
-        more = search.curve(finer, sizes, limit=code_size, run=run, what="finer code sizes")
-        curve = pl.concat([curve, more])
-        fitting = curve.filter(pl.col("code_size") <= code_size)
-    row = fitting.row(preferred(fitting), named=True)
-    setting = {name: row[name] for name in ("n_hubs", "max_cluster_size")}
+    for _ in range(FINER_STEPS if hubs is None and min(each["uhl"] for each in fitting) else 0):
+        finer = _between([each["n_hubs"] for each in settings], preferred(fitting)["n_hubs"])
+        settings += search.curve(finer, sizes, limit=code_size, run=run, what="finer code sizes")
+        fitting = [setting for setting in settings if setting["code_size"] <= code_size]
+    best = preferred(fitting)
+    chosen = {name: best[name] for name in ("n_hubs", "max_cluster_size")}
     return ChosenClusters(
-        search.clusterer.clusters(**setting), **setting,
-        code_size=row["code_size"], uhl=row["uhl"], curve=curve,
+        search.clusterer.clusters(**chosen), **chosen,
+        code_size=best["code_size"], uhl=best["uhl"], settings=settings,
     )  # fmt: skip
 
 
-def preferred(settings: pl.DataFrame) -> int:
-    """The row of the best setting that fits: the one with the least loss.
+def preferred(settings: list[dict[str, Any]]) -> dict[str, Any]:
+    """The best of the settings that fit: the one with the least loss.
 
     Among equal losses one whose largest cluster has at least `ENOUGH` labels, or as many as there
     are; of those the smallest code, then the fewest hubs. On 1,000 labels of WordNet all codes that
@@ -229,18 +241,14 @@ def preferred(settings: pl.DataFrame) -> int:
 
     Examples
     --------
-    >>> same = {"uhl": [0.1, 0.1, 0.1], "n_hubs": [0, 5, 2]}
-    >>> preferred(pl.DataFrame(same | {"largest": [50, 10, 2], "code_size": [90, 80, 30]}))
-    1
+    >>> few = {"uhl": 0.1, "n_hubs": 5, "largest": 10, "code_size": 80}
+    >>> preferred([few | {"largest": 50, "code_size": 90}, few, few | {"largest": 2}]) is few
+    True
     """
-    uhl = settings["uhl"].to_numpy()
+    least = min(setting["uhl"] for setting in settings)
     return min(
-        np.flatnonzero(uhl <= uhl.min() + _SAME).tolist(),
-        key=lambda at: (
-            -min(settings["largest"][at], ENOUGH),
-            settings["code_size"][at],
-            settings["n_hubs"][at],
-        ),
+        (setting for setting in settings if setting["uhl"] <= least + _SAME),
+        key=lambda each: (-min(each["largest"], ENOUGH), each["code_size"], each["n_hubs"]),
     )
 
 
@@ -291,7 +299,7 @@ class _Search:
         limit: int | None = None,
         run: Run | None = None,
         what: str = "code sizes",
-    ) -> pl.DataFrame:
+    ) -> list[dict[str, Any]]:
         """All settings, except those that are known in advance to exceed the limit."""
         numbers = sorted({min(n_hubs, self.n_labels) for n_hubs in hubs})
         rows: list[dict[str, Any]] = []
@@ -305,7 +313,7 @@ class _Search:
                 rows += self._fitting(n_hubs, limit, sizes)
             if run is not None:
                 run.report(what, done, len(numbers))
-        return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        return rows
 
     def measured(self, n_hubs: int, max_cluster_size: int) -> dict[str, Any]:
         """A row of the curve."""
@@ -327,7 +335,7 @@ class _Search:
         """Bits of the smallest code among these settings."""
         if sizes is None:  # one label per cluster is smallest
             sizes = [1]
-        return int(self.curve(hubs, sizes)["code_size"].min())  # type: ignore[arg-type]
+        return min(setting["code_size"] for setting in self.curve(hubs, sizes))
 
     def _fitting(
         self, n_hubs: int, limit: int, sizes: Iterable[int] | None

@@ -8,6 +8,7 @@ its tensors are stored; the user gives the module back after loading.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from longtail._numba import read_only
 from longtail.errors import MissingExtraError, ModelError, ParameterError
 from longtail.methods.prototypes._network_kernels import encode_rows
 from longtail.methods.prototypes.codes import packed
+from longtail.runtime.turns import in_every_child
 
 UNITS = 64  # hidden units of a band of the first layer
 LARGEST = 4096  # hidden units of the paper's networks
@@ -33,6 +35,13 @@ def import_torch() -> Any:
         return importlib.import_module("torch")
     except ImportError:
         raise MissingExtraError("Deep binary prototypes", package="torch", extra="deep") from None
+
+
+@in_every_child
+def _one_thread() -> None:
+    """torch's threads are not there after a fork; work for several would wait for them for good."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def default_hidden(n_points: int) -> int:
