@@ -65,7 +65,8 @@ class Trace:
         place = Path(code.co_filename)
         if place.is_relative_to(SOURCE) and code.co_name != "<module>":
             module = place.relative_to(SOURCE).as_posix()
-            if module not in self.modules:
+            stores_parameters = code.co_name == "__init__" and module.startswith("methods/")
+            if module not in self.modules and not stores_parameters:
                 self.modules.append(module)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,17 +25,17 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.explanation import Explanation
 from longtail.labels import (
     EncodedLabels,
-    Kind,
     TailRanking,
     check_tail,
     columns_of,
     decode_labels,
     in_columns_of,
-    is_calibration,
     tail_ranking,
 )
+from longtail.labels.learned import check_learned_labels
 from longtail.labels.points import (
     as_row,
+    check_feature_names,
     checked_rows,
     shares_memory,
     training_points,
@@ -185,11 +185,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         Returns
         -------
         self
-
-        Notes
-        -----
-        The model is replaced in one step at the end: other threads may predict meanwhile, and a
-        training that fails or is interrupted leaves what was there before.
+            In the end the model is replaced in one step: other threads may predict meanwhile, and a
+            training that fails or is interrupted leaves what was there before.
         """
         return self._fit_points(X, y, label_names, checkpoint, progress)
 
@@ -421,11 +418,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             raise InputError(f"explain takes one row, not {row.shape[0]}; call it row by row.")
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(row.shape[1]))
-        if len(feature_names) != row.shape[1]:
-            raise InputError(
-                f"There are {len(feature_names)} feature names for {row.shape[1]} features; give "
-                "one name per column."
-            )
+        check_feature_names(feature_names, row.shape[1])
         best = label is None and None not in self.classes_.tolist()  # None may be a name
         column = self._best_column(row) if best else int(columns_of([label], self.classes_)[0])
         return self._explain(row, column, n, np.asarray(feature_names))
@@ -466,7 +459,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _replace(self, **learned: Any) -> None:
         """Set attributes, all in one step: who predicts meanwhile has the old ones."""
-        self.__dict__ = {**self.__dict__, **learned}
+        self.__dict__ = vars(self) | learned
 
     def _forget(self) -> None:
         """Drop what an earlier fit learned."""
@@ -474,19 +467,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             delattr(self, name)
 
     def _check_state(self) -> None:
-        for name in ("classes_", "label_kind_", "label_counts_", "n_points_", "n_features_in_"):
-            if not hasattr(self, name):
-                raise ModelError(f"The model has no {name}; it was not saved by longtail.")
-        if (
-            self.label_kind_ not in get_args(Kind)
-            or not isinstance(self.classes_, np.ndarray)
-            or self.classes_.ndim != 1
-            or np.shape(self.label_counts_) != self.classes_.shape
-            or not isinstance(self.n_features_in_, int)
-        ):
-            raise ModelError("The labels of the model do not fit each other; it was altered.")
-        if hasattr(self, "calibration_") and not is_calibration(self.calibration_):
-            raise ModelError("The model's calibration is not a scale and a shift; it was altered.")
+        check_learned_labels(self)
         try:
             self.check_parameters()
         except ParameterError as error:
@@ -497,7 +478,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
 
     def _name_of(self, column: int) -> Any:
         """The name of a label, as Python has it."""
-        return self.classes_[column : column + 1].tolist()[0]
+        return self.classes_[[column]].tolist()[0]
 
     def _best_column(self, row: sp.csr_array) -> int:
         """The label that scores highest for one point."""

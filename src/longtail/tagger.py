@@ -19,6 +19,7 @@ from longtail.errors import InputError, ModelError, ParameterError
 from longtail.features import TextFeatures
 from longtail.features.made import is_matrix, make_features, usual_features
 from longtail.labels import LabelledPoints, name_array
+from longtail.labels.points import check_feature_names
 from longtail.methods import registry  # noqa: F401, for `load`, which finds methods by it
 from longtail.methods.linear import DiSMEC
 from longtail.parameters import Must, documented
@@ -114,7 +115,7 @@ class Tagger(StoredEstimator):
         if feature_names is not None:
             if not is_matrix(inputs):
                 raise InputError("Feature names are for a feature matrix; texts bring their own.")
-            _check_names(feature_names, np.shape(inputs)[1])
+            check_feature_names(feature_names, np.shape(inputs)[1])
         if isinstance(y, Iterator):
             y = list(y)
         features, classifier = (clone(part) for part in self._parts(inputs))
@@ -154,7 +155,7 @@ class Tagger(StoredEstimator):
         [('sea',)]
         """
         if feature_names is not None:
-            _check_names(feature_names, features.n_features_in_)
+            check_feature_names(feature_names, features.n_features_in_)
         tagger = cls(features=clone(features), classifier=clone(classifier))
         return tagger._with_fitted(features, classifier, takes_text, feature_names)
 
@@ -434,11 +435,3 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
     if not isinstance(model, Storable):
         raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
     return model
-
-
-def _check_names(feature_names: Any, n_features: int) -> None:
-    if len(feature_names) != n_features:
-        raise InputError(
-            f"There are {len(feature_names)} feature names for {n_features} features; give one "
-            "name per column."
-        )

@@ -104,6 +104,15 @@ def _is_plain(estimator: Any, X: Any) -> bool:
     )
 
 
+def check_feature_names(feature_names: Any, n_features: int) -> None:
+    """Refuse names of features that are not one per column."""
+    if len(feature_names) != n_features:
+        raise InputError(
+            f"There are {len(feature_names)} feature names for {n_features} features; give one "
+            "name per column."
+        )
+
+
 def weighted_points(
     rows: sp.csr_array, Y: sp.csr_array, sample_weight: Any
 ) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.float64]]:
