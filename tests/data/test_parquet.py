@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -53,7 +55,5 @@ def test_flipped_bytes_are_read_or_refused(file):
         changed = bytearray(whole)
         changed[-1 - int(rng.integers(600))] ^= 1 << int(rng.integers(8))
         file.write_bytes(changed)
-        try:
-            read_parquet(file)
-        except DataError as error:
-            assert "\n" not in str(error)
+        with contextlib.suppress(DataError):
+            assert len(read_parquet(file)) == 9000
