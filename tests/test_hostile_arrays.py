@@ -215,3 +215,16 @@ def test_who_predicts_while_others_train_has_the_old_model_or_the_new_one(classi
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_one_long_name_does_not_widen_the_others():
+    names = [f"label {number}" for number in range(3000)] + ["x" * 60_000]
+    for y in ([[name] for name in names], names):
+        model = DiSMEC().fit(sp.eye_array(len(names), 3, format="csr"), y)
+        assert model.classes_.nbytes < 2**20
+        assert set(model.classes_.tolist()) == set(names)
+
+
+def test_a_name_that_is_a_text_is_refused():
+    with pytest.raises(InputError, match="200,000 characters"):
+        DiSMEC().fit(np.eye(2), [["a"], ["x" * 200_000]])

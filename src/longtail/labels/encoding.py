@@ -130,7 +130,7 @@ def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
     if isinstance(Y, np.ndarray):
         return _encode_array(Y, label_names)
     try:
-        array = np.asarray(rows)
+        array = name_array(rows) if all(type(row) is str for row in rows) else np.asarray(rows)
     except ValueError:  # text beside bytes that are none
         array = name_array(rows)
     # numpy makes strings of mixed names and drops trailing NULs

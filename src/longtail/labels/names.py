@@ -83,6 +83,12 @@ def names_to_matrix(
     return matrix, name_array(names)
 
 
+LONGEST_NAME = 2**16
+"""Characters that the name of a label or a feature may have."""
+MOST_PADDING = 8
+"""How many times as long as the names together the blanks between them may be."""
+
+
 class LabelSets(list[tuple[Any, ...]]):
     """Label sets as a list of tuples, which numpy takes as one object per row.
 
@@ -116,6 +122,10 @@ def matrix_to_names(matrix: sp.csr_array, classes: NDArray[Any]) -> LabelSets:
 def name_array(names: Sequence[Any]) -> NDArray[Any]:
     """Names as a 1-d array: of one numpy type where they share one, of objects otherwise.
 
+    numpy keeps all strings at the width of the longest. Where that would take `MOST_PADDING` times
+    what they hold, and more than a megabyte, they are objects, too. A name of more than
+    `LONGEST_NAME` characters is refused.
+
     Examples
     --------
     >>> [name_array(names).dtype.kind for names in (["a", "bc"], [1, 2], [1, "a"])]
@@ -124,6 +134,17 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
     if isinstance(names, np.ndarray) and names.ndim == 1:
         return names
     kinds = {type(name) for name in names}
+    if kinds == {str}:
+        lengths = [len(name) for name in names]
+        longest = max(lengths)
+        if longest > LONGEST_NAME:
+            raise InputError(
+                f"A name has {longest:,} characters, more than {LONGEST_NAME:,}: "
+                f"{names[lengths.index(longest)]!r:.30}...; is this the right column?"
+            )
+        padded = longest * len(names)
+        if padded > max(2**18, MOST_PADDING * sum(lengths)):
+            return np.fromiter(names, dtype=object, count=len(names))
     if kinds <= {str} or kinds <= {int} or kinds <= {float} or kinds <= {bool}:
         try:
             array = np.asarray(names)
