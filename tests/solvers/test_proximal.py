@@ -49,7 +49,7 @@ class Dense:
         self.t = task.targets.toarray()[:, b]
         weights = task.weights(b)
         self.v = np.ones(task.n_points) if weights is None else weights
-        self.penalties = np.full(task.n_features + 1, task.strength)
+        self.penalties = np.full(task.n_features + 1, task.strength[0])
         self.penalties[-1] *= task.penalize_bias
         self.logistic = task.loss == "logistic"
 
@@ -137,7 +137,7 @@ def test_accelerated_steps_find_the_optimum_and_prove_it(task):
     assert solution.violation == pytest.approx(dense.violation(w), abs=1e-9)
     assert solution.violation <= 1e-6
     # a free bias may have its optimum at infinity, where the loss is as large as its slope
-    slack = 1e-6 if task.penalize_bias else 1e-6 + 2e-6 * task.strength
+    slack = 1e-6 if task.penalize_bias else 1e-6 + 2e-6 * task.strength[0]
     assert solution.objective <= best + 1e-5 * best + slack
     assert best <= solution.objective + 1e-6 * best + 1e-9
     if task.penalize_bias:

@@ -115,6 +115,39 @@ def test_result_does_not_depend_on_threads_blocks_or_neighbours(loss):
     )
 
 
+@pytest.mark.parametrize(
+    ("penalty", "loss", "solver"),
+    [
+        (penalty, loss, solver)
+        for (penalty, loss), known in train.SOLVERS.items()
+        for solver in known
+    ],
+)
+def test_every_problem_has_its_own_strength(penalty, loss, solver):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 6)).astype(np.float32)
+    T = (X[:, :3] + rng.normal(size=(40, 3)) > 0).astype(float)
+    strengths = [0.1, 1.0, 7.0]
+    settings = {"penalty": penalty, "loss": loss, "solver": solver}
+    found = fit_linear(X, T, strength=strengths, **settings)
+    groups = [([*range(30)], [2, 0]), ([*range(40)], [1])]
+    some = fit_linear(X, T, strength=strengths, groups=groups, **settings)
+    for number, strength in enumerate(strengths):
+        one = fit_linear(X, T[:, [number]], strength=strength, **settings)
+        assert (found.weights[:, [number]] != one.weights).nnz == 0
+        assert found.objective[number] == one.objective[0]
+    for rows, problems in groups:
+        for number in problems:
+            one = fit_linear(X[rows], T[rows][:, [number]], strength=strengths[number], **settings)
+            assert (some.weights[:, [number]] != one.weights).nnz == 0
+
+
+@pytest.mark.parametrize("strength", [[1.0], [1.0, 0.0], [1.0, np.inf], [[1.0, 2.0]]])
+def test_strengths_that_are_not_one_per_problem_are_refused(strength):
+    with pytest.raises(ParameterError, match="2 of them: one per problem"):
+        fit_linear(np.eye(3), np.eye(3)[:, :2], strength=strength)
+
+
 def test_many_features_are_renumbered_without_changing_anything(monkeypatch):
     rng = np.random.default_rng(1)
     X = sp.random_array((400, 60), density=0.1, rng=rng, format="csr")

@@ -37,8 +37,8 @@ def gradient_pass(
     bend = np.empty(z.shape[1])
     for j in range(d + unsigned(1)):
         for b in range(width):
-            gradient[j, b] = strength * w[j, b]
-            diagonal[j, b] = strength
+            gradient[j, b] = strength[b] * w[j, b]
+            diagonal[j, b] = strength[b]
     for i in range(unsigned(z.shape[0])):
         still = True
         for b in range(width):
@@ -71,7 +71,7 @@ def hessian_pass(indptr, indices, data, bias, curvature, strength, direction, pr
     total = np.empty(curvature.shape[1], dtype=direction.dtype)
     for j in range(d + unsigned(1)):
         for b in range(width):
-            product[j, b] = strength * direction[j, b]
+            product[j, b] = strength[b] * direction[j, b]
     for i in range(unsigned(curvature.shape[0])):
         for b in range(width):
             total[b] = bias * direction[d, b]
@@ -165,7 +165,7 @@ def values_along(z, step_scores, lengths, targets, weights, loss, strength, w, s
             u = w[j, b] + lengths[b] * step[j, b]
             out[b] += u * u
     for b in range(width):
-        out[b] *= 0.5 * strength
+        out[b] *= 0.5 * strength[b]
     for i in range(z.shape[0]):
         for b in range(width):
             if weights[i, b] != 0.0:

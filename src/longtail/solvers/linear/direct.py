@@ -59,7 +59,7 @@ def _solved(task: LinearTask, problem: int) -> Solution:
         weights = 1.0
     elif (kept := weights > 0).mean() < 0.9:
         A, targets, weights = A[kept], targets[kept], weights[kept]
-    strength = task.strength
+    strength = float(task.strength[problem])
 
     def value_of(w: NDArray[np.float64], z: NDArray[np.float64]) -> float:
         losses = np.logaddexp(0.0, z) - targets * z

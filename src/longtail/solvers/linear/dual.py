@@ -41,6 +41,7 @@ class _Problem:
     """One problem in progress: entries of the working set and their dual variables."""
 
     number: int
+    strength: float
     weights: NDArray[np.float64] | None  # of the points; None: all one
     positive_rows: NDArray[np.int64]
     positive_costs: NDArray[np.float64]  # C_i of the positive side
@@ -98,7 +99,7 @@ def solve_dual(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
                 solved[problem.number] = Solution(
                     features=used,
                     values=w[used],
-                    objective=problem.value * task.strength,
+                    objective=problem.value * problem.strength,
                     gap=problem.gap,
                     iterations=problem.sweeps,
                     converged=True,
@@ -114,7 +115,7 @@ def solve_dual(task: LinearTask, problems: NDArray[np.int64]) -> list[Solution]:
     for solution in solved.values():
         solution.seconds += shared / len(problems)
     for problem, w in left:
-        bound = np.array([problem.dual * task.strength])
+        bound = np.array([problem.dual * problem.strength])
         number = np.array([problem.number])
         solved[problem.number] = solve_newton(task, number, w[:, None], bound)[0]
     return [solved[int(number)] for number in problems]
@@ -134,6 +135,7 @@ def _start(
     waiting = []
     for column, number in enumerate(problems):
         rows, targets = task.positives(int(number))
+        strength = float(task.strength[number])
         weights = task.weights(int(number))
         scale = np.ones(len(rows)) if weights is None else weights[rows]
         start = task.start_of(int(number))
@@ -145,10 +147,11 @@ def _start(
         waiting.append(
             _Problem(
                 number=int(number),
+                strength=strength,
                 weights=weights,
                 positive_rows=rows,
-                positive_costs=scale * targets / task.strength,
-                negative_costs=scale * (1.0 - targets) / task.strength,
+                positive_costs=scale * targets / strength,
+                negative_costs=scale * (1.0 - targets) / strength,
                 rows=np.empty(0, dtype=np.int64),
                 signs=nothing,
                 costs=nothing,
@@ -185,7 +188,7 @@ def _enter(task: LinearTask, problem: _Problem, rows: NDArray[np.int64]) -> None
     """Let negatives enter the working set."""
     costs = np.ones(len(rows)) if problem.weights is None else problem.weights[rows]
     kept = costs > 0
-    _extend(problem, rows[kept], -1.0, costs[kept] / task.strength)
+    _extend(problem, rows[kept], -1.0, costs[kept] / problem.strength)
 
 
 def _extend(
@@ -240,7 +243,7 @@ def _look(task: LinearTask, problem: _Problem, scores: NDArray[np.float64]) -> b
     rows = problem.positive_rows
     cost = np.maximum(scores + 1.0, 0.0)
     cost *= cost
-    cost /= task.strength
+    cost /= problem.strength
     if problem.weights is not None:
         cost *= problem.weights
     cost[rows] = 0.0

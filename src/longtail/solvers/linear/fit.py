@@ -104,7 +104,7 @@ def fit_linear(
     *,
     loss: str = "squared_hinge",
     penalty: str = "l2",
-    strength: float = 1.0,
+    strength: Any = 1.0,
     bias: float = 1.0,
     penalize_bias: bool = True,
     sample_weight: Any = None,
@@ -132,8 +132,8 @@ def fit_linear(
         A soft target t costs t·loss(z) + (1 - t)·loss(-z).
     penalty : {"l2", "l1"}
         Ω(w) = ½‖w‖², or ‖w‖₁.
-    strength : float
-        Weight of the penalty; liblinear's 1/C.
+    strength : float or array of shape (B,)
+        Weight of the penalty, for all problems or for each; liblinear's 1/C.
     bias : float
         Value of the constant feature whose weight is the bias (penalised like every weight); 0
         for none.
@@ -272,9 +272,10 @@ def _identity(work: LinearWork, blocks: list[LinearBlock]) -> str:
     parts = [part for block in blocks for part in block.parts]
     return fingerprint(
         indptr=task.indptr, indices=task.indices, data=task.data, n_features=task.n_features,
-        targets=task.targets, sample_weight=task.sample_weight, start=task.start,
+        targets=task.targets, strength=task.strength, sample_weight=task.sample_weight,
+        start=task.start,
         settings=(
-            task.loss, task.penalty, task.strength, task.bias, task.penalize_bias,
+            task.loss, task.penalty, task.bias, task.penalize_bias,
             _solver(task, work.solver), task.tol, task.max_iter,
         ),
         result=(work.prune, work.dtype, list(map(len, blocks))),
@@ -318,7 +319,8 @@ def _without_positives(task: LinearTask, problem: int) -> Solution:
     """A problem that has no positive is not trained: no features, the bias that is best alone."""
     weights = task.weights(problem)
     points = task.n_points if weights is None else float(weights.sum())
-    score = bias_alone(task, points) if task.bias > 0 else 0.0
+    strength = float(task.strength[problem])
+    score = bias_alone(task, points, strength) if task.bias > 0 else 0.0
     empty = np.empty(0, dtype=np.int64)
     if score == 0.0:
         return Solution(empty, empty.astype(float), np.nan, np.nan, 0, True)

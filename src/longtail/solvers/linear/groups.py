@@ -95,7 +95,7 @@ def restricted(task: LinearTask, rows: Numbers, problems: Numbers) -> tuple[Line
     part = replace(
         task, indptr=ends, indices=place.astype(np.int32), data=task.data[at],
         n_features=len(used), targets=_columns_on(task.targets, rows, problems),
-        sample_weight=given, start=start,
+        sample_weight=given, start=start, strength=task.strength[problems],
     )  # fmt: skip
     return part, used.astype(np.int64)
 

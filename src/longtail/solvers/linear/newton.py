@@ -54,6 +54,7 @@ class _Block:
         n, d, width = task.n_points, task.n_features, len(problems)
         self.task = task
         self.problems = problems
+        self.strength = task.strength[problems]
         self.targets = np.zeros((n, width))
         self.weights = np.ones((n, width)) if task.sample_weight is not None else None
         self.w = np.zeros((d + 1, width))
@@ -84,7 +85,7 @@ class _Block:
         task = self.task
         values_along(
             self.z, step_scores, lengths, self.targets, self.all_weights, task.loss_code,
-            task.strength, self.w, step, out,
+            self.strength, self.w, step, out,
         )  # fmt: skip
 
     def keep(self, columns: NDArray[np.bool_]) -> None:
@@ -94,6 +95,7 @@ class _Block:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, columns]))
         if self.weights is not None:
             self.weights = np.ascontiguousarray(self.weights[:, columns])
+        self.strength = self.strength[columns]
         self.lower = self.lower[columns]
         self.iterations = self.iterations[columns]
         self.value = self.value[columns]
@@ -130,12 +132,12 @@ def solve_newton(
         curvature = np.empty(block.z.shape, task.fast_data.dtype)
         gradient_pass(
             task.indptr, task.indices, task.data, task.bias, block.z, block.targets,
-            block.all_weights, task.loss_code, task.strength, block.w, gradient, diagonal,
+            block.all_weights, task.loss_code, block.strength, block.w, gradient, diagonal,
             curvature,
         )  # fmt: skip
         squared = np.empty(len(block.problems))
         column_dots(gradient, gradient, squared)
-        gap = np.minimum(squared / (2.0 * task.strength), block.value - block.lower)
+        gap = np.minimum(squared / (2.0 * block.strength), block.value - block.lower)
         converged = gap <= task.tol * block.value
         ended = converged | (block.iterations >= task.max_iter)
         if ended.any():
@@ -161,7 +163,7 @@ def _newton_step(
 ) -> NDArray[np.bool_]:
     """One step of every problem; True where no length lowers the objective."""
     task, width = block.task, len(block.problems)
-    step = _newton_direction(task, gradient, diagonal, curvature)
+    step = _newton_direction(task, block.strength, gradient, diagonal, curvature)
     step_scores = _scores(task, step)
     slope = np.empty(width)
     column_dots(gradient, step, slope)
@@ -183,6 +185,7 @@ def _newton_step(
 
 def _newton_direction(
     task: LinearTask,
+    strength: NDArray[np.float64],
     gradient: NDArray[np.float64],
     diagonal: NDArray[np.float64],
     curvature: NDArray[Any],
@@ -204,14 +207,15 @@ def _newton_direction(
         check_running()
         hessian_pass(
             task.indptr, task.indices, task.fast_data, kind(task.bias), curvature,
-            kind(task.strength), direction, product,
+            strength.astype(kind), direction, product,
         )  # fmt: skip
         left = advance_cg(diagonal, direction, product, found, residual, rho, enough, going)
         if not left:
             break
         if 2 * left <= len(going):
             step[:, columns] = found
-            columns, rho, enough = columns[going], rho[going], enough[going]
+            columns, strength = columns[going], strength[going]
+            rho, enough = rho[going], enough[going]
             diagonal, curvature, found, residual, direction = (
                 np.ascontiguousarray(part[:, going])
                 for part in (diagonal, curvature, found, residual, direction)

@@ -76,6 +76,7 @@ class L1Problem:
 
     def __init__(self, task: LinearTask, number: int) -> None:
         self.task = task
+        self.strength = float(task.strength[number])
         self.targets = np.zeros(task.n_points)
         rows, values = task.positives(number)
         self.targets[rows] = values
@@ -121,18 +122,18 @@ class L1Problem:
 
     def objective(self, w: Vector, z: Vector) -> float:
         """F, by the weights and their scores."""
-        return self.task.strength * float(np.abs(self.penalised(w)).sum()) + self.loss(z)
+        return self.strength * float(np.abs(self.penalised(w)).sum()) + self.loss(z)
 
     def backward(self, u: Vector, lengths: Vector | float) -> Vector:
         """The proximal step: what minimises λ·Σ length_j·|w_j| + ½‖w - u‖²."""
-        w = np.sign(u) * np.maximum(np.abs(u) - self.task.strength * lengths, 0.0)
+        w = np.sign(u) * np.maximum(np.abs(u) - self.strength * lengths, 0.0)
         if not self.task.penalize_bias:
             w[-1] = u[-1]
         return w
 
     def violation(self, w: Vector, gradient: Vector) -> float:
         """Largest entry of the smallest subgradient of F, relative to the strength."""
-        g, v, strength = self.penalised(gradient), self.penalised(w), self.task.strength
+        g, v, strength = self.penalised(gradient), self.penalised(w), self.strength
         distance = np.where(
             v == 0, np.maximum(np.abs(g) - strength, 0.0), g + strength * np.sign(v)
         )
@@ -258,7 +259,7 @@ def _solve(
                 features=used,
                 values=at.w[used],
                 objective=at.objective,
-                gap=_proven_gap(task, at.w, at.objective, violation),
+                gap=_proven_gap(problem, at.w, at.objective, violation),
                 iterations=taken,
                 converged=violation <= task.tol,
                 seconds=time.perf_counter() - began,
@@ -268,15 +269,15 @@ def _solve(
     return solutions
 
 
-def _proven_gap(task: LinearTask, w: Vector, objective: float, violation: float) -> float:
+def _proven_gap(problem: L1Problem, w: Vector, objective: float, violation: float) -> float:
     """Relative bound on the distance to the optimum F*.
 
     For s in the subdifferential of F at w, F(w) - F* <= ⟨s, w - w*⟩ <= ‖s‖∞·(‖w‖₁ + ‖w*‖₁), and
     ‖w*‖₁ <= F*/λ <= F(w)/λ where the penalty holds for the bias too.
     """
-    if not task.penalize_bias:
+    if not problem.task.penalize_bias:
         return math.nan
     if objective <= 0.0:
         return 0.0
-    reach = float(np.abs(w).sum()) + objective / task.strength
-    return violation * task.strength * reach / objective
+    reach = float(np.abs(w).sum()) + objective / problem.strength
+    return violation * problem.strength * reach / objective

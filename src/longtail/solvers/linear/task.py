@@ -71,7 +71,7 @@ class LinearTask:
     start: sp.csc_array | None  # (D + 1, B)
     loss: str
     penalty: str
-    strength: float
+    strength: NDArray[np.float64]  # of each problem
     bias: float
     penalize_bias: bool
     tol: float
@@ -172,7 +172,7 @@ def make_task(
     *,
     loss: str,
     penalty: str,
-    strength: float,
+    strength: Any,
     bias: float,
     sample_weight: Any,
     penalize_bias: bool,
@@ -188,7 +188,7 @@ def make_task(
         raise ParameterError(f"penalty must be one of {', '.join(PENALTIES)}, not {penalty!r}.")
     if tol is None:
         tol = TOLERANCE[penalty]
-    check_positive(strength=strength, tol=tol)
+    check_positive(tol=tol)
     check_bias(bias)
     if not penalize_bias and penalty != "l1":
         raise ParameterError("penalize_bias=False needs penalty='l1'.")
@@ -216,13 +216,26 @@ def make_task(
         start=start,
         loss=loss,
         penalty=penalty,
-        strength=float(strength),
+        strength=_checked_strength(strength, int(wanted.shape[1])),
         bias=float(bias),
         penalize_bias=bool(penalize_bias),
         tol=float(tol),
         max_iter=int(max_iter),
         max_seconds=None if max_seconds is None else float(max_seconds),
     )
+
+
+def _checked_strength(strength: Any, n_problems: int) -> NDArray[np.float64]:
+    """One strength per problem, of a number or an array with one per problem."""
+    if np.ndim(strength) == 0:
+        check_positive(strength=strength)
+        return np.full(n_problems, float(strength))
+    given = np.array(strength, dtype=np.float64)
+    if given.shape != (n_problems,) or not ((given > 0) & (given < np.inf)).all():
+        raise ParameterError(
+            f"strength must be a positive, finite number, or {n_problems} of them: one per problem."
+        )
+    return given
 
 
 def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
@@ -238,10 +251,10 @@ def _checked_weights(weights: Any, shape: tuple[int, int]) -> Any:
     return weights
 
 
-def bias_alone(task: LinearTask, points: float) -> float:
+def bias_alone(task: LinearTask, points: float, strength: float) -> float:
     """The best score for negatives of total weight `points`, if there is nothing but the bias."""
-    spring = task.strength / task.bias**2 if task.penalty == "l2" else 0.0
-    push = task.strength / task.bias if task.penalty == "l1" and task.penalize_bias else 0.0
+    spring = strength / task.bias**2 if task.penalty == "l2" else 0.0
+    push = strength / task.bias if task.penalty == "l1" and task.penalize_bias else 0.0
     if points <= 0:
         return 0.0
     if task.loss == "squared_hinge":

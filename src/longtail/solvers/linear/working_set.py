@@ -64,6 +64,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
     solutions = []
     for problem in problems.tolist():
         began = time.perf_counter()
+        strength = float(task.strength[problem])
         weights = task.weights(problem)
         sums = task.sums_of(weights) if task.weights_differ else task.shared_sums
         matrix = Matrix(task.indptr, task.indices, task.data, *task.columns, *sums)
@@ -73,7 +74,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         with _alarm(task.max_seconds) as late:
             members, found, value, violation, steps, status, entries = solve_problem(
                 matrix, NONE if weights is None else weights, positives, targets, start_features,
-                start_weights, task.bias, _bias_strength(task), task.loss_code, task.strength,
+                start_weights, task.bias, _bias_strength(task, strength), task.loss_code, strength,
                 Limits(task.tol, task.max_iter, BATCH, DENSE), rows, features, entries, stopping(),
                 late,
             )  # fmt: skip
@@ -84,7 +85,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         used = np.flatnonzero(found)
         used = np.concatenate([used[used > 0], used[used == 0]])  # the bias last
         norm = float(np.abs(found).sum())
-        bound = violation * (norm + value / task.strength) / max(value, np.finfo(float).tiny)
+        bound = violation * (norm + value / strength) / max(value, np.finfo(float).tiny)
         solutions.append(
             Solution(
                 features=members[used],
@@ -94,7 +95,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
                 iterations=int(steps),
                 converged=status == SOLVED,
                 seconds=time.perf_counter() - began,
-                violation=float(violation / task.strength),
+                violation=float(violation / strength),
             )
         )
     return solutions
@@ -135,9 +136,9 @@ def _start(
     return np.empty(0, dtype=np.int64), np.array(first)
 
 
-def _bias_strength(task: LinearTask) -> float:
+def _bias_strength(task: LinearTask, strength: float) -> float:
     """Penalty on the bias, counted as the score that it brings."""
-    return task.strength / task.bias if task.penalize_bias and task.bias > 0 else 0.0
+    return strength / task.bias if task.penalize_bias and task.bias > 0 else 0.0
 
 
 @contextmanager
