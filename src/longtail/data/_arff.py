@@ -8,17 +8,23 @@ first value being the one without a column; that is also what leaving it out of 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
+from longtail.data._budget import NAME, NAME_TOO_LONG, Budget
 from longtail.data._source import LineBlocks, decoded, shown
+from longtail.labels import LONGEST_NAME
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_MOST_REPEATED = 8
+"""How many times as long as its declaration the names of an attribute's columns may be."""
 _NUMERIC_TYPES = ("numeric", "real", "integer")
 
 
@@ -27,10 +33,9 @@ class ArffError(ValueError):
 
 
 @dataclass(frozen=True)
-class Attribute:
-    """A declared attribute; `values` is None for numbers."""
+class Values:
+    """What an attribute may be, shared by all that are declared alike; None for any number."""
 
-    name: str
     values: tuple[str, ...] | None = None
 
     @cached_property
@@ -58,25 +63,33 @@ class Attribute:
         """Whether its values are listed as 0 and 1."""
         return bool(self.numbers) and set(self.numbers.values()) <= {0, 1}
 
+
+class Attribute(NamedTuple):
+    """A declared attribute."""
+
+    name: str
+    of: Values
+
     @property
     def column_names(self) -> list[str]:
         """The columns that it becomes."""
-        if self.is_number or self.values is None:
+        if self.of.is_number or self.of.values is None:
             return [self.name]
-        return [f"{self.name}={value}" for value in self.values[1:]]
+        return [f"{self.name}={value}" for value in self.of.values[1:]]
 
     def entry(self, token: str) -> tuple[int, float]:
         """Which of its columns gets which value; a value of zero needs no entry."""
-        if token in self.numbers:
-            return 0, self.numbers[token]
-        if self.is_number:
+        of = self.of
+        if token in of.numbers:
+            return 0, of.numbers[token]
+        if of.is_number:
             number = self._number(token)
-            if self.values is not None and number not in self.numbers.values():
+            if of.values is not None and number not in of.numbers.values():
                 raise ArffError(self._not_listed(token))
             return 0, number
-        if token not in self.places:
+        if token not in of.places:
             raise ArffError(self._not_listed(token))
-        return max(0, self.places[token] - 1), float(self.places[token] > 0)
+        return max(0, of.places[token] - 1), float(of.places[token] > 0)
 
     def _number(self, token: str) -> float:
         if _NUMBER.fullmatch(token):
@@ -88,7 +101,7 @@ class Attribute:
         raise ArffError(f"the value {shown(token)} of {shown(self.name)} is not a number")
 
     def _not_listed(self, token: str) -> str:
-        listed = ",".join(self.values or ())
+        listed = ",".join(self.of.values or ())
         return f"{shown(token)} is not among the values {shown(listed)} of {shown(self.name)}"
 
 
@@ -97,11 +110,13 @@ def read_arff_header(blocks: LineBlocks) -> tuple[str, list[Attribute]]:
     relation = ""
     attributes: list[Attribute] = []
     seen: set[str] = set()
+    alike: dict[str, Values] = {}
     if blocks.is_empty:
         raise blocks.error("the file is empty; expected ARFF, which starts with @relation")
     started = False
     while (raw := blocks.next_line()) is not None:
         number = blocks.line - 1
+        blocks.budget.look_at_line(raw, b",")
         line = decoded(blocks, number, raw).strip()
         if not line or line.startswith("%"):
             continue
@@ -112,7 +127,7 @@ def read_arff_header(blocks: LineBlocks) -> tuple[str, list[Attribute]]:
                 relation, _ = _word(rest)
                 started = True
             elif keyword == "@attribute":
-                attribute = _attribute(rest)
+                attribute = _attribute(rest, alike, blocks.budget)
                 if attribute.name in seen:
                     raise ArffError(f"the attribute {shown(attribute.name)} is declared twice")
                 seen.add(attribute.name)
@@ -222,22 +237,42 @@ def _pieces(inner: str) -> Iterator[str]:
     yield inner[begin:].strip()
 
 
-def _attribute(text: str) -> Attribute:
+def _attribute(text: str, alike: dict[str, Values], budget: Budget) -> Attribute:
     name, rest = _word(text)
     if not name:
         raise ArffError("an attribute has no name")
-    if rest.startswith("{"):
-        if not rest.endswith("}"):
+    if len(name) > LONGEST_NAME:
+        raise ArffError(NAME_TOO_LONG)
+    budget.take_name(name)
+    if rest not in alike:
+        alike[rest] = values = _values(name, rest)
+        budget.take(NAME * (1 + len(values.values or ())) + 8 * len(rest))
+    values = alike[rest]
+    if not values.is_number:
+        columns = len(values.values or ())
+        if columns * len(name) > max(2**20, _MOST_REPEATED * len(text)):
+            raise ArffError(
+                f"the name {shown(name)} of {len(name):,} characters would be repeated in the "
+                f"names of {columns:,} columns; shorten it"
+            )
+        budget.take(columns * (NAME + 2 * sys.getsizeof(name)))
+    return Attribute(name, values)
+
+
+def _values(name: str, declared: str) -> Values:
+    """What is declared behind the name of an attribute."""
+    if declared.startswith("{"):
+        if not declared.endswith("}"):
             raise ArffError(f"the values of {shown(name)} start with {{ and must end with }}")
-        values = tuple(value for value, _ in row_tokens(rest[1:-1]))
+        values = tuple(value for value, _ in row_tokens(declared[1:-1]))
         if len(set(values)) < len(values):
             raise ArffError(f"the attribute {shown(name)} lists a value twice")
-        return Attribute(name, values)
-    if rest.split(" ")[0].lower() in _NUMERIC_TYPES:
-        return Attribute(name)
+        return Values(values)
+    if declared.split(" ")[0].lower() in _NUMERIC_TYPES:
+        return Values()
     raise ArffError(
-        f"the attribute {shown(name)} is of type {shown(rest)}; only numbers and listed values can "
-        "be features"
+        f"the attribute {shown(name)} is of type {shown(declared)}; only numbers and listed values "
+        "can be features"
     )
 
 

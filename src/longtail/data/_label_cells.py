@@ -7,18 +7,23 @@ strings or whole numbers, one kind in a data set.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from longtail.data._budget import LABEL, NAME_TOO_LONG, Budget
 from longtail.data._names import LABEL_NAMES, check_distinct, read_names
 from longtail.data._source import shown, sibling
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, DataWarning, ParameterError, SkippedRows, warn
-from longtail.labels import names_to_matrix
+from longtail.labels import LONGEST_NAME
 
 OnError = Literal["raise", "skip"]
 """What to do with a bad row: stop reading, or leave it out with a warning."""
@@ -54,29 +59,86 @@ class TableOptions:
         return self.text_columns + ([] if self.labels_column is None else [self.labels_column])
 
 
-@dataclass
+class _Columns(dict[Any, int]):
+    """The columns of names, in the order of their first appearance; a new name is counted."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__()
+        self._budget = budget
+
+    def __missing__(self, name: Any) -> int:
+        self._budget.take_name(name)
+        column = self[name] = len(self)
+        return column
+
+
+class _Entries:
+    """Columns of label matrix rows, in flat arrays."""
+
+    def __init__(self) -> None:
+        self.ids, self.ends = array("i"), array("q", [0])
+
+    def add_row(self, labels: Iterable[Any], columns: _Columns) -> None:
+        self.ids.extend(map(columns.__getitem__, labels))
+        self.ends.append(len(self.ids))
+
+    def matrix(self, rows: NDArray[np.int64] | None, shape: tuple[int, int]) -> sp.csr_array:
+        """The entries as they were added, in these rows of a matrix; by default in all."""
+        ids, ends = np.asarray(self.ids), np.asarray(self.ends)
+        if rows is not None:
+            counts = np.zeros(shape[0] + 1, dtype=np.int64)
+            counts[rows + 1] = np.diff(ends)
+            ends = np.cumsum(counts, out=counts)
+        return sp.csr_array((np.ones(len(ids), dtype=np.float32), ids, ends), shape=shape)
+
+
 class TableRows:
-    """Texts and label cells of a file, with their lines, or rows if not `by_line`."""
+    """Texts and labels of a file, row by row: labels become numbers as they come.
 
-    path: Path
-    options: TableOptions
-    by_line: bool = True
-    texts: list[str] = field(default_factory=list)
-    cells: list[Any] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    Strings of labels wait, as bytes, until all rows are known, if the separator is not given.
 
-    skipped: SkippedRows = field(default_factory=SkippedRows)
+    Parameters
+    ----------
+    path : Path
+    options : TableOptions
+    budget : Budget
+        Where all that is kept is counted.
+    by_line : bool
+        Whether the place of a row is its line.
+    """
+
+    def __init__(
+        self, path: Path, options: TableOptions, budget: Budget, *, by_line: bool = True
+    ) -> None:
+        self.path, self.options, self.budget, self.by_line = path, options, budget, by_line
+        self.texts: list[str] = []
+        self.skipped = SkippedRows()
+        self._places = array("q")
+        self._kind: type | None = None
+        self._columns = _Columns(budget)
+        self._entries = _Entries()
+        self._waiting, self._cells, self._cell_ends = array("q"), bytearray(), array("q", [0])
 
     def add(self, place: int, texts: Iterable[Any], cell: Any) -> None:
         """One point, whose columns of text are joined by newlines."""
+        waits = isinstance(cell, str) and self.options.label_separator is None
         try:
             text = self.text_of(place, texts)
+            row = [] if waits else self._checked(place, self._cell(place, cell))
         except DataError as error:
             self.refuse(error)
             return
+        self.budget.take_text(text)
+        self.budget.take(LABEL * len(row))
+        if waits and cell.strip():
+            encoded = cell.encode("utf-8", "surrogatepass")
+            self.budget.take(LABEL + 2 * len(encoded))
+            self._waiting.append(len(self.texts))
+            self._cells += encoded
+            self._cell_ends.append(len(self._cells))
         self.texts.append(text)
-        self.cells.append(cell)
-        self.places.append(place)
+        self._places.append(place)
+        self._entries.add_row(row, self._columns)
 
     def error(self, place: int, message: str) -> DataError:
         """An error in a line, or in a row of a file that has no lines."""
@@ -104,58 +166,86 @@ class TableRows:
 
     def dataset(self, name: str) -> Dataset:
         """The data set; a `label_names.txt` beside the file sets the order of its labels."""
-        if self.options.labels_column is None:
-            rows: list[list[Any]] = [[] for _ in self.cells]
-        else:
-            rows = self._labels()
+        Y = self._matrix()
         if not self.texts:
             also = f" ({self.skipped.in_words()})" if self.skipped.count else ""
             raise DataError(f"there are no rows; expected at least one{also}", path=self.path)
         self.skipped.warn()
-        known = None if self.options.labels_column is None else self._known_names(rows)
-        matrix, names = names_to_matrix(rows, classes=known)
-        named = None if self.options.labels_column is None else names
-        return dataset_from_file(
-            self.path, None, matrix, label_names=named, texts=self.texts, name=name
-        )
+        names = None
+        if self.options.labels_column is not None:
+            Y, names = self._named(Y)
+        Y.sort_indices()
+        again = np.flatnonzero(Y.indices[1:] == Y.indices[:-1])
+        rows = np.searchsorted(Y.indptr, again, side="right") - 1
+        repeated = np.unique(rows[again + 1 < Y.indptr[rows + 1]])
+        if len(repeated):
+            Y.sum_duplicates()
+            Y.data[:] = 1
+            more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
+            place = self._places[int(repeated[0])]
+            warn(f"{self.error(place, 'a label occurs twice')}{more}; counted once", DataWarning)
+        return dataset_from_file(self.path, None, Y, label_names=names, texts=self.texts, name=name)
 
-    def _labels(self) -> list[list[Any]]:
-        """The labels of every row, checked; rows that are skipped go with their texts."""
-        split = self._splitter()
-        rows: list[list[Any]] = []
-        kept: list[int] = []
-        kind: type | None = None
-        repeated: list[int] = []
-        for number, (place, cell) in enumerate(zip(self.places, self.cells, strict=True)):
+    def _matrix(self) -> sp.csr_array:
+        """The labels of every row, in columns as they appeared; rows skipped lose their texts."""
+        kept = np.ones(len(self.texts), dtype=bool)
+        split = self._splitter() if self._waiting else None
+        found = _Entries()
+        for row, cell in self._waiting_cells():
+            labels: list[Any] = []
             try:
-                row = self._cell(place, cell, split)
-                found = kind or (type(row[0]) if row else None)
-                for label in row:
-                    self._check_label(place, label, found)
+                labels = self._checked(self._places[row], split(self._places[row], cell))  # type: ignore[misc]
             except DataError as error:
                 self.refuse(error)
-                continue
-            kind = found
-            if len(set(row)) < len(row):
-                repeated.append(place)
-            rows.append(row)
-            kept.append(number)
-        if len(kept) < len(self.texts):
-            self.texts = [self.texts[number] for number in kept]
-            self.places = [self.places[number] for number in kept]
-        if repeated:
-            more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
-            warn(
-                f"{self.error(repeated[0], 'a label occurs twice')}{more}; counted once",
-                DataWarning,
-            )
-        return rows
+                kept[row] = False
+            self.budget.take(LABEL * len(labels))
+            found.add_row(labels, self._columns)
+        shape = len(self.texts), len(self._columns)
+        Y = self._entries.matrix(None, shape)
+        if found.ids:
+            split_Y = found.matrix(np.asarray(self._waiting), shape)
+            Y = Y + split_Y if Y.nnz else split_Y
+        if not kept.all():
+            numbers = np.flatnonzero(kept)
+            self.texts = [self.texts[number] for number in numbers]
+            self._places = array("q", np.asarray(self._places)[numbers].tobytes())
+            Y = Y[numbers]
+        return Y
 
-    def _cell(self, place: int, cell: Any, split: Callable[[int, str], list[Any]]) -> list[Any]:
+    def _waiting_cells(self) -> Iterator[tuple[int, str]]:
+        """Strings of labels with the numbers of their rows."""
+        for row, (begin, end) in zip(self._waiting, pairwise(self._cell_ends), strict=True):
+            cell = bytes(self._cells[begin:end])
+            self.budget.look_at_line(cell, b";|,")
+            yield row, cell.decode("utf-8", "surrogatepass")
+
+    def _named(self, Y: sp.csr_array) -> tuple[sp.csr_array, NDArray[Any]]:
+        """The labels in the columns of their names: sorted, or as `label_names.txt` has them."""
+        names = self._known_names(Y)
+        if names is None:
+            names = sorted(self._columns)
+            place = np.empty(len(names), dtype=np.int32)
+            ours = np.fromiter(map(self._columns.__getitem__, names), np.int64, len(names))
+            place[ours] = np.arange(len(names), dtype=np.int32)
+        else:
+            known = {name: column for column, name in enumerate(names)}
+            place = np.fromiter((known[name] for name in self._columns), dtype=np.int32)
+        self._columns.clear()
+        moved = (Y.data, place[Y.indices], Y.indptr)
+        return sp.csr_array(moved, shape=(Y.shape[0], len(names))), self.budget.name_array(names)
+
+    def _checked(self, place: int, row: list[Any]) -> list[Any]:
+        kind = self._kind or (type(row[0]) if row else None)
+        for label in row:
+            self._check_label(place, label, kind)
+        self._kind = kind
+        return row
+
+    def _cell(self, place: int, cell: Any) -> list[Any]:
         if cell is None:
             return []
         if isinstance(cell, str):
-            return split(place, cell)
+            return _separated(cell, self.options.label_separator or "")
         if isinstance(cell, list):
             return cell
         if isinstance(cell, int) and not isinstance(cell, bool):
@@ -168,6 +258,8 @@ class TableRows:
 
     def _check_label(self, place: int, label: Any, kind: type | None) -> None:
         if type(label) is str:
+            if len(label) > LONGEST_NAME:
+                raise self.error(place, NAME_TOO_LONG)
             if not _is_clean(label):
                 raise self.error(place, "a label holds half of a surrogate pair; correct it")
         elif type(label) is not int:
@@ -184,30 +276,23 @@ class TableRows:
             )
 
     def _splitter(self) -> Callable[[int, str], list[Any]]:
-        """How strings are taken apart, decided from all of them unless the user said it."""
-        separator = self.options.label_separator
-        if separator is not None:
-            return lambda place, cell: _separated(cell, separator)
-        strings = [cell for cell in self.cells if isinstance(cell, str) and cell.strip()]
-        if strings and all(cell.strip()[0] == "[" and cell.strip()[-1] == "]" for cell in strings):
+        """How strings are taken apart, decided from all of them."""
+        stripped = (cell.strip() for _, cell in self._waiting_cells())
+        if all(cell[:1] == "[" and cell[-1:] == "]" for cell in stripped):
             return self._json_list
-        for place, cell in zip(self.places, self.cells, strict=True):
-            if isinstance(cell, str) and isinstance(_json_value(cell), list):
+        for row, cell in self._waiting_cells() if b"[" in self._cells else ():
+            if isinstance(_json_value(cell), list):
                 raise self.error(
-                    place,
+                    self._places[row],
                     f"{self.options.labels_column!r} is a list in JSON, but not so in every row; "
                     "write all rows alike, or say with label_separator what stands between labels",
                 )
-        found = [mark for mark in _SEPARATORS if any(mark in cell for cell in strings)]
+        found = [mark for mark in _SEPARATORS if mark.encode() in self._cells]
         if len(found) > 1:
             marks = " and ".join(repr(mark) for mark in found)
-            at = next(
-                place
-                for place, cell in zip(self.places, self.cells, strict=True)
-                if isinstance(cell, str) and found[-1] in cell
-            )
+            at = next(row for row, cell in self._waiting_cells() if found[-1] in cell)
             raise self.error(
-                at,
+                self._places[at],
                 f"{self.options.labels_column!r} holds {marks} in this file; say with "
                 "label_separator which of them stands between labels",
             )
@@ -215,8 +300,6 @@ class TableRows:
         return lambda place, cell: _separated(cell, only)
 
     def _json_list(self, place: int, cell: str) -> list[Any]:
-        if not cell.strip():
-            return []
         value = _json_value(cell)
         if not isinstance(value, list):
             raise self.error(
@@ -225,14 +308,14 @@ class TableRows:
             )
         return value
 
-    def _known_names(self, rows: list[list[Any]]) -> list[Any] | None:
+    def _known_names(self, Y: sp.csr_array) -> list[Any] | None:
         """The labels and their order from the file beside this one, if it is there."""
         file = sibling(self.path, LABEL_NAMES)
         if file is None:
             return None
-        names: list[Any] = read_names(file)
+        names: list[Any] = read_names(file, self.budget)
         check_distinct(names, file)
-        if any(type(label) is int for row in rows for label in row):
+        if self._kind is int:
             try:
                 names = [int(name) for name in names]
             except ValueError:
@@ -241,14 +324,16 @@ class TableRows:
                     path=file,
                 ) from None
         known = set(names)
-        for place, row in zip(self.places, rows, strict=True):
-            for label in row:
-                if label not in known:
-                    raise self.error(
-                        place,
-                        f"the label {shown(str(label))} is not in {file.name}; add it there, or "
-                        "move that file away",
-                    )
+        ours = list(self._columns)
+        unknown = np.flatnonzero([name not in known for name in ours])
+        if len(unknown):
+            entry = int(np.isin(Y.indices, unknown).argmax())
+            row = int(np.searchsorted(Y.indptr, entry, side="right")) - 1
+            raise self.error(
+                self._places[row],
+                f"the label {shown(str(ours[Y.indices[entry]]))} is not in {file.name}; add it "
+                "there, or move that file away",
+            )
         return names
 
 

@@ -12,15 +12,18 @@ from typing import NoReturn
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from longtail.data._source import MAX_LINE_BYTES, Source, shown
+from longtail.data._budget import NAME_TOO_LONG, Budget
+from longtail.data._source import Source, shown
 from longtail.errors import DataError, InputError
+from longtail.labels import LONGEST_NAME
 
 _NAMESPACE = "http://mulan.sourceforge.net/labels"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _CHUNK = 2**16
+_LONGEST_TAG = 2**20
 
 
-def read_label_xml(path: Path) -> list[str]:
+def read_label_xml(path: Path, budget: Budget) -> list[str]:
     """The names of the labels, in document order; a hierarchy of labels is read as its members."""
     names: dict[str, None] = {}
     depth = 0
@@ -48,7 +51,10 @@ def read_label_xml(path: Path) -> list[str]:
             raise fault("a <label> has no name")
         elif attributes["name"] in names:
             raise fault(f"the label {shown(attributes['name'])} occurs twice")
+        elif len(attributes["name"]) > LONGEST_NAME:
+            raise fault(NAME_TOO_LONG)
         else:
+            budget.take_name(attributes["name"])
             names[attributes["name"]] = None
 
     def end(_: str) -> None:
@@ -66,8 +72,8 @@ def read_label_xml(path: Path) -> list[str]:
             while chunk := source.read(_CHUNK):
                 parser.Parse(chunk, False)
                 fed += len(chunk)
-                if fed - max(0, parser.CurrentByteIndex) > MAX_LINE_BYTES:
-                    raise fault(f"a tag is longer than {MAX_LINE_BYTES:,} bytes")
+                if fed - max(0, parser.CurrentByteIndex) > _LONGEST_TAG:
+                    raise fault(f"a tag is longer than {_LONGEST_TAG:,} bytes")
             parser.Parse(b"", True)
         except expat.ExpatError as error:
             reason = expat.ErrorString(error.code)

@@ -13,25 +13,34 @@ from typing import Any
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.data._budget import NAME_TOO_LONG, Budget
 from longtail.data._source import LineBlocks, as_utf8, decoded, shown, sibling, written_whole
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, DataWarning, InputError, warn
-from longtail.labels import name_array
+from longtail.labels import LONGEST_NAME
 
 FEATURE_NAMES = "feature_names.txt"
 LABEL_NAMES = "label_names.txt"
 
 
-def read_names(path: Path) -> list[str]:
+def read_names(path: Path, budget: Budget) -> list[str]:
     """All lines of a file of names."""
-    with LineBlocks(path) as blocks:
-        return [decoded(blocks, number, line) for number, line in blocks.lines()]
+    names = []
+    with LineBlocks(path, budget=budget) as blocks:
+        for number, line in blocks.lines():
+            name = decoded(blocks, number, line)
+            if len(name) > LONGEST_NAME:
+                raise blocks.error(NAME_TOO_LONG, line=number)
+            budget.take_name(name)
+            names.append(name)
+    return names
 
 
 def dataset_with_names(
     path: Path,
     X: sp.csr_array,
     Y: sp.csr_array,
+    budget: Budget,
     *,
     features_told: bool = True,
     labels_told: bool = True,
@@ -43,8 +52,8 @@ def dataset_with_names(
     More names than columns widen a matrix, with a warning if its width was given; fewer are
     refused.
     """
-    feature_names = _names_beside(path, feature_files, X.shape[1], "feature", features_told)
-    label_names = _names_beside(path, label_files, Y.shape[1], "label", labels_told)
+    feature_names = _names_beside(path, feature_files, X.shape[1], "feature", features_told, budget)
+    label_names = _names_beside(path, label_files, Y.shape[1], "label", labels_told, budget)
     for matrix, names in ((X, feature_names), (Y, label_names)):
         if names is not None:
             matrix.resize(matrix.shape[0], len(names))
@@ -54,13 +63,13 @@ def dataset_with_names(
 
 
 def _names_beside(
-    path: Path, file_names: Sequence[str], width: int, what: str, told: bool
+    path: Path, file_names: Sequence[str], width: int, what: str, told: bool, budget: Budget
 ) -> NDArray[Any] | None:
     """Names of at least `width` columns from the first of these files; labels' must be distinct."""
     found = next((file for name in file_names if (file := sibling(path, name))), None)
     if found is None:
         return None
-    names = read_names(found)
+    names = read_names(found, budget)
     while len(names) > width and not names[-1].strip():
         names.pop()
     if len(names) < width:
@@ -77,20 +86,21 @@ def _names_beside(
         )
     if what == "label":
         check_distinct(names, found)
-    return name_array(names)
+    return budget.name_array(names)
 
 
 def check_distinct(names: Sequence[str], path: Path) -> None:
     """Refuse a label name that occurs twice."""
-    first: dict[str, int] = {}
+    seen: set[str] = set()
     for number, name in enumerate(names, 1):
-        before = first.setdefault(name, number)
-        if before != number:
+        if name in seen:
             raise DataError(
-                f"the label name {shown(name)} already stands in line {before}; names must differ",
+                f"the label name {shown(name)} already stands in line {names.index(name) + 1}; "
+                "names must differ",
                 path=path,
                 line=number,
             )
+        seen.add(name)
 
 
 def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -> None:
@@ -115,7 +125,7 @@ def write_names_beside(path: Path, names: NDArray[Any] | None, file_name: str) -
             f"The name {shown(odd)} holds a line break, so it cannot be written on one line."
         )
     if present is not None:
-        if read_names(present) != texts:
+        if read_names(present, Budget(present)) != texts:
             raise InputError(f"{present} already holds other names; save to another folder.")
         return
     content = as_utf8("".join(f"{text}\n" for text in texts))

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 KIND = "\0kind"
-ROWS = 4096
-"""Rows per line."""
+ROWS, LINE = 4096, 2**20
+"""Most rows per line, and the bytes of the columns after which a line ends."""
 
 
 def decode(path: str, columns: Sequence[str]) -> Iterator[Any]:
@@ -33,9 +33,14 @@ def decode(path: str, columns: Sequence[str]) -> Iterator[Any]:
         if not set(columns) <= set(names):
             return
         table = frame.select(list(dict.fromkeys(columns))).collect()
-        for first in range(0, len(table), ROWS):
-            cells = [table[name].slice(first, ROWS).to_list() for name in columns]
+        first = 0
+        while first < len(table):
+            rows = table.slice(first, ROWS)
+            while len(rows) > 1 and rows.estimated_size() > LINE:
+                rows = rows.head(len(rows) // 2)
+            cells = [rows[name].to_list() for name in columns]
             yield list(map(list, zip(*cells, strict=True)))
+            first += len(rows)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         yield {"error": str(error)}
 

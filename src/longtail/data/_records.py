@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
+from longtail.data._budget import Budget
 from longtail.data._label_cells import TableOptions, missing_column
 from longtail.data._source import (
     GZIP_MAGIC,
@@ -48,6 +49,7 @@ class StreamLines:
 
     def __init__(self, stream: BinaryIO) -> None:
         self.path = Path("standard input")
+        self.budget = Budget(self.path)
         self.is_empty = False
         self._stream = stream
 
@@ -102,6 +104,7 @@ def table_rows(
         return
     for number, line in lines.lines():
         row: Row | DataError
+        lines.budget.look_at_line(line, b",:[{")
         try:
             text = decoded(lines, number, line)
             if format is None:
@@ -208,20 +211,23 @@ def _csv_records(
     lines: Lines, delimiter: str, max_field_bytes: int
 ) -> Iterator[tuple[int, list[str] | DataError]]:
     """Records, or what is wrong with them, with the line that each starts in."""
-    undecodable: list[DataError] = []
+    undecodable: DataError | None = None
+    marks, needed = [delimiter.encode("utf-8", "replace")], 0
 
     def texts() -> Iterator[str]:
+        nonlocal undecodable, needed
         for number, line in lines.lines(keep_returns=True):
+            needed = lines.budget.look_at_line(line, marks, needed)
             try:
                 text = decoded(lines, number, line)
             except DataError as error:  # raised from in here, it would end the reader
-                undecodable.append(error)
+                undecodable = undecodable or error
                 text = line.decode("utf-8", "replace")
             yield f"{text}\n"
 
     reader = csv.reader(texts(), delimiter=delimiter, strict=True)
     while True:
-        start = reader.line_num + 1
+        start, needed = reader.line_num + 1, 0
         found: list[str] | DataError | None
         try:
             # The limit is a setting of the process: it must not stay while others are at work.
@@ -234,8 +240,7 @@ def _csv_records(
         if found is None:
             return
         if undecodable:
-            found = undecodable[0]
-            undecodable.clear()
+            found, undecodable = undecodable, None
         if found:
             yield start, found
 

@@ -1,8 +1,8 @@
 """Files as bytes: opened with care, unpacked as they are read, written whole or not at all.
 
 Every reader takes its bytes from here, so all of them answer alike to a missing file, a folder, a
-cut-off gzip file, a line without end and a small file that unpacks to a huge one. Working memory is
-one block of lines, whatever the size of the file.
+cut-off gzip file and a line without end. Working memory is one block of lines, whatever the size of
+the file; what readers keep of it is counted in a `Budget`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import IO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from longtail.data._budget import Budget
 from longtail.errors import DataError, InputError, ModelError, ParameterError
 from longtail.store import output_file
 
@@ -32,8 +33,6 @@ _BLOCK_BYTES = 2**20
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_MARK = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_HONEST_UNPACKED_BYTES = 256 * 2**20
-_HONEST_RATIO = 200
 
 
 def checked_file(path: PathLike) -> Path:
@@ -76,16 +75,11 @@ class Source(AbstractContextManager["Source"]):
 
     def __init__(self, path: PathLike) -> None:
         self.path = checked_file(path)
-        self._unpacked = 0
-        self._ratio_limit = 0
         try:
-            raw = open(self.path, "rb")  # noqa: SIM115 - closed by close()
-            self._file: io.BufferedIOBase = raw
-            if raw.peek(2)[:2] == GZIP_MAGIC:
-                size = os.fstat(raw.fileno()).st_size
-                self._ratio_limit = max(_HONEST_UNPACKED_BYTES, _HONEST_RATIO * size)
-                self._raw = raw
-                self._file = gzip.GzipFile(fileobj=raw, mode="rb")
+            self._raw = open(self.path, "rb")  # noqa: SIM115 - closed by close()
+            self._file: io.BufferedIOBase = self._raw
+            if self._raw.peek(2)[:2] == GZIP_MAGIC:
+                self._file = gzip.GzipFile(fileobj=self._raw, mode="rb")
         except OSError as error:
             raise _unreadable(self.path, error) from None
 
@@ -106,14 +100,6 @@ class Source(AbstractContextManager["Source"]):
             ) from None
         except OSError as error:
             raise _unreadable(self.path, error) from None
-        self._unpacked += filled
-        if self._ratio_limit and self._unpacked > self._ratio_limit:
-            raise DataError(
-                f"the gzip file unpacks to more than {_HONEST_RATIO} times its size, which data "
-                "hardly does; unpack it first if this is intended",
-                path=self.path,
-                line=line,
-            )
         return filled
 
     def read(self, size: int) -> bytes:
@@ -124,8 +110,7 @@ class Source(AbstractContextManager["Source"]):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-        if self._ratio_limit:
-            self._raw.close()
+        self._raw.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -140,6 +125,8 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
         The file, gzipped or not. A UTF-8 mark at its start is skipped; UTF-16 is refused.
     max_line_bytes : int
         A longer line is refused, which bounds the memory that reading takes.
+    budget : Budget, optional
+        Where readers count what they keep; by default one with all memory that is left.
 
     Attributes
     ----------
@@ -148,13 +135,20 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
         out; a parser that counts lines itself adds to it.
     """
 
-    def __init__(self, path: PathLike, *, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        budget: Budget | None = None,
+    ) -> None:
         if max_line_bytes < _BLOCK_BYTES:
             raise ParameterError(
                 f"max_line_bytes must be at least {_BLOCK_BYTES}, not {max_line_bytes}."
             )
         self._source = Source(path)
         self.path = self._source.path
+        self.budget = budget or Budget(self.path)
         self.line = 1
         self._max_line_bytes = max_line_bytes
         self._buffer = np.empty(2 * _BLOCK_BYTES, dtype=np.uint8)

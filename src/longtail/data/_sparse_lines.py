@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from longtail.data import _text_kernels as kernels
+from longtail.data._budget import Budget
 from longtail.data._source import LineBlocks, shown
 from longtail.data._text_kernels import LARGEST_ID, parse_lines, sort_rows
 from longtail.errors import DataWarning, ParameterError, warn
@@ -22,6 +23,8 @@ from longtail.errors import DataWarning, ParameterError, warn
 Duplicates = Literal["error", "merge"]
 MissingValue = float | Literal["error"]
 
+_ROW = 16
+"""Bytes per row of a matrix: its count, its offset, and slack."""
 _NO_VALUES = np.empty(0, dtype=np.float64)
 
 
@@ -74,8 +77,9 @@ class SparseRows:
     """
 
     dtype: np.dtype[Any]
+    budget: Budget
     only_ones: bool = False
-    counts: list[NDArray[np.int64]] = field(default_factory=list)
+    counts: list[NDArray[np.int32]] = field(default_factory=list)
     ids: list[NDArray[np.int32]] = field(default_factory=list)
     values: list[NDArray[Any]] = field(default_factory=list)
     width: int = 0
@@ -85,7 +89,9 @@ class SparseRows:
         self, ends: NDArray[np.int64], ids: NDArray[np.int32], values: NDArray[np.float64]
     ) -> None:
         """Take the rows of one block, copied."""
-        self.counts.append(np.diff(ends, prepend=0))
+        entry = 12 if self.only_ones else 8 + 2 * self.dtype.itemsize
+        self.budget.take(_ROW * len(ends) + entry * len(ids))
+        self.counts.append(np.diff(ends, prepend=0).astype(np.int32))
         self.n_rows += len(ends)
         if len(ids):
             self.width = max(self.width, int(ids.max()) + 1)
@@ -95,7 +101,7 @@ class SparseRows:
 
     def drop_empty_rows_from(self, n: int) -> None:
         """Forget the rows from number `n` on, if there are any and all of them are empty."""
-        counts = np.concatenate([*self.counts, np.empty(0, dtype=np.int64)])
+        counts = np.concatenate([*self.counts, np.empty(0, dtype=np.int32)])
         if not counts[n:].any():
             self.counts, self.n_rows = [counts[:n]], min(n, len(counts))
 
@@ -104,12 +110,13 @@ class SparseRows:
         nnz = sum(len(part) for part in self.ids)
         index = np.int32 if nnz < 2**31 else np.int64
         indptr = np.zeros(self.n_rows + 1, dtype=index)
-        np.cumsum(_joined(self.counts, np.int64), out=indptr[1:])
-        indices = _joined(self.ids, index)
+        _move(self.counts, indptr[1:])
+        np.cumsum(indptr, out=indptr, dtype=index)
+        indices = _move(self.ids, np.empty(nnz, dtype=index))
         if self.only_ones:
             data = np.ones(nnz, dtype=self.dtype)
         else:
-            data = _joined(self.values, self.dtype)
+            data = _move(self.values, np.empty(nnz, dtype=self.dtype))
         out = sp.csr_array((data, indices, indptr), shape=(self.n_rows, width))
         if merge:
             out.sum_duplicates()
@@ -122,8 +129,8 @@ class SparseRows:
 
 def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseRows, SparseRows]:
     """Read all lines that are left: the rows of labels and the rows of features."""
-    labels = SparseRows(np.dtype(np.float32), only_ones=True)
-    features = SparseRows(np.dtype(options.dtype))
+    labels = SparseRows(np.dtype(np.float32), blocks.budget, only_ones=True)
+    features = SparseRows(np.dtype(options.dtype), blocks.budget)
     missing = np.nan if options.missing_value == "error" else float(options.missing_value)
     scratch = _Scratch.of_size(0)
     for block in blocks.blocks():
@@ -254,9 +261,8 @@ def check_row_count(blocks: LineBlocks, claimed: int, found: int) -> None:
         )
 
 
-def _joined(parts: list[NDArray[Any]], dtype: DTypeLike) -> NDArray[Any]:
+def _move(parts: list[NDArray[Any]], out: NDArray[Any]) -> NDArray[Any]:
     """The parts in one array; the list is emptied on the way, so that they need not all stay."""
-    out = np.empty(sum(len(part) for part in parts), dtype=dtype)
     end = len(out)
     while parts:
         part = parts.pop()

@@ -26,6 +26,7 @@ from longtail.labels import (
     listed,
     matrix_to_names,
     name_array,
+    padded_size,
 )
 
 
@@ -86,7 +87,7 @@ class Dataset:
                 raise InputError(
                     "There are feature names, but no features X; give X, or leave the names out."
                 )
-            feature_names = name_array(listed(self.feature_names))
+            feature_names = name_array(_as_kept(self.feature_names))
             if len(feature_names) != self.n_features:
                 raise InputError(
                     f"There are {len(feature_names)} feature names for {self.n_features} features; "
@@ -405,7 +406,7 @@ def checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | Non
 
     Nothing here grows with L unless there are names: a file may claim labels without end.
     """
-    names = None if names is None else listed(names)
+    names = None if names is None else _as_kept(names)
     if not sp.issparse(Y):
         encoded = encode_labels(Y, label_names=names)
         return _compact(encoded.matrix), encoded.classes if encoded.named else None
@@ -421,4 +422,16 @@ def checked_labels(Y: Any, names: Any) -> tuple[sp.csr_array, NDArray[Any] | Non
             f"There are {len(names)} label names for {matrix.shape[1]} label columns; "
             "give one per column."
         )
-    return matrix, None if names is None else name_array(distinct_names(names))
+    if names is None:
+        return matrix, None
+    if not (isinstance(names, np.ndarray) and (names[1:] > names[:-1]).all()):
+        distinct_names(names)
+    return matrix, name_array(names)
+
+
+def _as_kept(names: Any) -> Any:
+    """An array of strings as it is if it is as `name_array` makes it, else a list of the names."""
+    is_text = isinstance(names, np.ndarray) and names.ndim == 1 and names.dtype.kind == "U"
+    if is_text and names.nbytes == padded_size(np.char.str_len(names)):
+        return names
+    return listed(names)

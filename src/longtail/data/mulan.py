@@ -24,6 +24,7 @@ from longtail.data._arff import (
     row_tokens,
     sparse_tokens,
 )
+from longtail.data._budget import LABEL, ROW, Budget
 from longtail.data._label_xml import label_xml, read_label_xml
 from longtail.data._names import set_name
 from longtail.data._source import (
@@ -42,7 +43,6 @@ from longtail.data._sparse_lines import LineOptions, MissingValue
 from longtail.data._sparse_writing import feature_tokens, features_of, row_ranges
 from longtail.data.dataset import Dataset, dataset_from_file
 from longtail.errors import DataError, InputError
-from longtail.labels import name_array
 
 _MEKA = re.compile(r"-C\s+(-?\d{1,9})")
 _PART = re.compile(r"[-_](train|test|trn|tst)$", re.IGNORECASE)
@@ -56,6 +56,7 @@ def read_mulan(
     missing_value: MissingValue = "error",
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read a Mulan ARFF file with its XML file, gzipped or not.
 
@@ -79,6 +80,9 @@ def read_mulan(
         Type of the values.
     max_line_bytes : int
         A longer line is refused.
+    memory_limit : float, optional
+        GB that reading may take; by default all that is left here. A file that needs more is
+        refused.
 
     Examples
     --------
@@ -101,12 +105,14 @@ def read_mulan(
     [('sea',), ('sea', 'sun')]
     """
     options = LineOptions(missing_value=missing_value, dtype=dtype)
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
+    budget = Budget(path, memory_limit)
+    with LineBlocks(path, max_line_bytes=max_line_bytes, budget=budget) as blocks:
         path = blocks.path
         relation, attributes = read_arff_header(blocks)
-        labels = _label_names(path, relation, attributes, labels_file, n_labels)
-        rows = _Rows(attributes, labels, options)
+        labels = _label_names(path, relation, attributes, labels_file, n_labels, budget)
+        rows = _Rows(attributes, labels, options, budget)
         for number, raw in blocks.lines():
+            budget.look_at_line(raw, b",")
             line = raw.strip()
             if not line or line.startswith(b"%"):
                 continue
@@ -120,8 +126,8 @@ def read_mulan(
         path,
         X,
         Y,
-        feature_names=name_array(rows.feature_names),
-        label_names=name_array(rows.label_names),
+        feature_names=budget.name_array(rows.feature_names),
+        label_names=budget.name_array(rows.label_names),
         name=set_name(path),
     )
 
@@ -167,6 +173,7 @@ class _Rows:
     attributes: list[Attribute]
     labels: set[str]
     options: LineOptions
+    budget: Budget
     feature_names: list[str] = field(default_factory=list)
     label_names: list[str] = field(default_factory=list)
 
@@ -174,19 +181,17 @@ class _Rows:
         self.feature_ends, self.label_ends = array("q", [0]), array("q", [0])
         self.feature_ids, self.label_ids = array("i"), array("i")
         self.values = array("f" if self.options.dtype == np.float32 else "d")
-        self.first_column: list[int] = []
+        self.columns = np.empty(len(self.attributes), dtype=np.int64)
         self.is_label = np.zeros(len(self.attributes), dtype=bool)
         for number, attribute in enumerate(self.attributes):
             names = self.label_names if attribute.name in self.labels else self.feature_names
-            self.first_column.append(len(names))
+            self.columns[number] = len(names)
             self.is_label[number] = names is self.label_names
             names += [attribute.name] if self.is_label[number] else attribute.column_names
-        self.is_binary = np.array([attribute.is_binary for attribute in self.attributes])
-        self.is_plain = all(
-            attribute.values is None or attribute.is_binary for attribute in self.attributes
-        )
-        self.columns = np.array(self.first_column, dtype=np.int64)
-        self.unsafe_if_sparse = [a.name for a in self.attributes if not a.zero_first]
+        kinds = [attribute.of for attribute in self.attributes]
+        self.is_binary = np.array([kind.is_binary for kind in kinds])
+        self.is_plain = all(kind.values is None or kind.is_binary for kind in kinds)
+        self.unsafe_if_sparse = [a.name for a in self.attributes if not a.of.zero_first]
 
     def add_plain(self, line: bytes) -> bool:
         """Take a row of nothing but numbers the quick way; False if it is not one, or faulty."""
@@ -265,31 +270,32 @@ class _Rows:
             hint = "; pass dtype='float64'" if self.options.dtype == np.float32 else ""
             raise ArffError(f"the value {shown(token)} is too large for {self.options.dtype}{hint}")
         if not self.is_label[number]:
-            self.feature_ids.append(self.first_column[number] + offset)
+            self.feature_ids.append(int(self.columns[number]) + offset)
             self.values.append(value)
         elif value == 1:
-            self.label_ids.append(self.first_column[number])
+            self.label_ids.append(int(self.columns[number]))
         else:
             raise ArffError(f"the label {shown(attribute.name)} is {value:g}; expected 0 or 1")
 
     def _end_row(self) -> None:
+        entries = len(self.feature_ids) - self.feature_ends[-1]
+        labels = len(self.label_ids) - self.label_ends[-1]
+        self.budget.take(ROW + LABEL * labels + (LABEL + self.values.itemsize) * entries)
         self.feature_ends.append(len(self.feature_ids))
         self.label_ends.append(len(self.label_ids))
 
     def matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
         """X and Y."""
-        n = len(self.label_ends) - 1
-        X = sp.csr_array(
-            (np.array(self.values), np.array(self.feature_ids), np.array(self.feature_ends)),
-            shape=(n, len(self.feature_names)),
-        )
-        Y = sp.csr_array(
-            (
-                np.ones(len(self.label_ids), dtype=np.float32),
-                np.array(self.label_ids),
-                np.array(self.label_ends),
-            ),
-            shape=(n, len(self.label_names)),
+        ones = np.ones(len(self.label_ids), dtype=np.float32)
+        X, Y = (
+            sp.csr_array(
+                (np.asarray(values), np.asarray(ids), np.asarray(ends)),
+                shape=(len(ends) - 1, len(names)),
+            )
+            for values, ids, ends, names in (
+                (self.values, self.feature_ids, self.feature_ends, self.feature_names),
+                (ones, self.label_ids, self.label_ends, self.label_names),
+            )
         )
         for matrix in (X, Y):
             matrix.sort_indices()
@@ -303,12 +309,13 @@ def _label_names(
     attributes: list[Attribute],
     labels_file: PathLike | None,
     n_labels: int | None,
+    budget: Budget,
 ) -> set[str]:
     """Which attributes are labels: by XML file, by number, or by the name of the relation."""
     names = [attribute.name for attribute in attributes]
     file = _xml_beside(path) if labels_file is None else checked_file(labels_file)
     if n_labels is None and file is not None:
-        labels = set(read_label_xml(file))
+        labels = set(read_label_xml(file, budget))
         unknown = labels.difference(names)
         if unknown:
             raise DataError(
@@ -330,7 +337,7 @@ def _label_names(
             )
         labels = set(names[:count] if count >= 0 else names[count:])
     for attribute in attributes:
-        if attribute.name in labels and not (attribute.values is None or attribute.is_binary):
+        if attribute.name in labels and not (attribute.of.values is None or attribute.of.is_binary):
             raise DataError(
                 f"the label {shown(attribute.name)} is not declared as {{0,1}} or numeric",
                 path=path,

@@ -90,7 +90,7 @@ def _chunks(
     with opened as lines:
         if lines.is_empty:
             raise DataError("the file is empty; expected texts", path=lines.path)
-        rows = TableRows(lines.path, options)
+        rows = TableRows(lines.path, options, lines.budget)
         chunk: list[str | DataError] = []
         characters = 0
         for row in table_rows(lines, format, options):

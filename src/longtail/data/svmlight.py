@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from longtail.data._budget import Budget
 from longtail.data._names import dataset_with_names
 from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, Source
 from longtail.data._sparse_lines import (
@@ -42,6 +43,7 @@ def read_svmlight(
     duplicates: Duplicates = "error",
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read svmlight text with several labels per line, gzipped or not.
 
@@ -60,7 +62,7 @@ def read_svmlight(
         `dump_svmlight_file` says, else True: in a file that starts at one this leaves an empty
         first column, which does no harm, while a guess from the ids of one file could shift it
         against another.
-    missing_value, duplicates, dtype, max_line_bytes
+    missing_value, duplicates, dtype, max_line_bytes, memory_limit
         As in `read_xmc`.
 
     Examples
@@ -83,7 +85,8 @@ def read_svmlight(
     base = _BASE.search(remarks)
     if zero_based is None:
         zero_based = base is None or base[1] == b"zero"
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
+    budget = Budget(path, memory_limit)
+    with LineBlocks(path, max_line_bytes=max_line_bytes, budget=budget) as blocks:
         path = blocks.path
         if blocks.is_empty:
             raise blocks.error("the file is empty; expected lines such as '0,3 1:0.5 7:1'")
@@ -110,6 +113,7 @@ def read_svmlight(
         path,
         features.matrix(width, merge=merge),
         labels.matrix(n_columns, merge=merge),
+        budget,
         features_told=sizes is not None or n_features is not None,
         labels_told=sizes is not None or n_labels is not None,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from longtail.data._budget import ROW, Budget
 from longtail.data._label_cells import (
     OnError,
     TableOptions,
@@ -36,9 +37,6 @@ from longtail.data._source import (
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError, InputError
 
-_PLAUSIBLE_ROWS = 10_000_000
-_PLAUSIBLE_ROWS_A_BYTE = 200
-
 
 def read_jsonl(
     path: PathLike,
@@ -48,6 +46,7 @@ def read_jsonl(
     label_separator: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
     on_error: OnError = "raise",
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read one JSON object per line, gzipped or not. Blank lines are skipped.
 
@@ -68,6 +67,9 @@ def read_jsonl(
         A longer line is refused.
     on_error : {"raise", "skip"}
         What becomes of a bad row. "skip": it is left out, and a warning names the first of them.
+    memory_limit : float, optional
+        GB that reading may take; by default all that is left here. A file that needs more is
+        refused.
 
     Examples
     --------
@@ -79,7 +81,8 @@ def read_jsonl(
     [('sea', 'sun')]
     """
     options = TableOptions(text_column, labels_column, label_separator, on_error)
-    return _read_lines(path, "jsonl", options, max_line_bytes, "one JSON object per line")
+    wanted = "one JSON object per line"
+    return _read_lines(path, "jsonl", options, max_line_bytes, memory_limit, wanted)
 
 
 def read_csv(
@@ -91,6 +94,7 @@ def read_csv(
     delimiter: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
     on_error: OnError = "raise",
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read a table with a header line and quoted fields where needed, gzipped or not.
 
@@ -104,7 +108,7 @@ def read_csv(
         What stands between fields: by default a tab if the name says `.tsv`, a comma otherwise.
     max_line_bytes : int
         A longer line or field is refused.
-    on_error : {"raise", "skip"}
+    on_error, memory_limit
         As in `read_jsonl`.
 
     Examples
@@ -119,7 +123,7 @@ def read_csv(
     options = TableOptions(text_column, labels_column, label_separator, on_error)
     check_delimiter(delimiter)
     wanted = "a header line with names of columns"
-    return _read_lines(path, "csv", options, max_line_bytes, wanted, delimiter)
+    return _read_lines(path, "csv", options, max_line_bytes, memory_limit, wanted, delimiter)
 
 
 def _read_lines(
@@ -127,13 +131,15 @@ def _read_lines(
     format: TextFormat,
     options: TableOptions,
     max_line_bytes: int,
+    memory_limit: float | None,
     wanted: str,
     delimiter: str | None = None,
 ) -> Dataset:
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
+    budget = Budget(path, memory_limit)
+    with LineBlocks(path, max_line_bytes=max_line_bytes, budget=budget) as blocks:
         if blocks.is_empty:
             raise blocks.error(f"the file is empty; expected {wanted}")
-        rows = TableRows(blocks.path, options)
+        rows = TableRows(blocks.path, options, budget)
         for row in table_rows(
             blocks, format, options, delimiter=delimiter, max_field_bytes=max_line_bytes
         ):
@@ -151,6 +157,7 @@ def read_parquet(
     labels_column: str | None = "labels",
     label_separator: str | None = None,
     on_error: OnError = "raise",
+    memory_limit: float | None = None,
     trusted: bool = False,
 ) -> Dataset:
     """Read a Parquet file.
@@ -159,7 +166,7 @@ def read_parquet(
     ----------
     path : path-like
         The file.
-    text_column, labels_column, label_separator, on_error
+    text_column, labels_column, label_separator, on_error, memory_limit
         As in `read_jsonl`; the labels are a column of lists, strings or whole numbers.
     trusted : bool
         Whether to decode the file in this process. By default another process decodes it, with
@@ -177,21 +184,17 @@ def read_parquet(
     """
     options = TableOptions(text_column, labels_column, label_separator, on_error)
     path = checked_file(path)
-    size = path.stat().st_size
-    if not size:
+    if not path.stat().st_size:
         raise DataError("the file is empty; expected Parquet", path=path)
-    rows = TableRows(path, options, by_line=False)
+    budget = Budget(path, memory_limit)
+    rows = TableRows(path, options, budget, by_line=False)
     number = 0
-    for part in decoded(path, options.columns, trusted=trusted):
+    for part in decoded(path, options.columns, budget, trusted=trusted):
         if isinstance(part, dict):
             for name in options.columns:
                 if name not in part["columns"]:
                     raise missing_column(path, name, part["columns"], None)
-            if part["rows"] > max(_PLAUSIBLE_ROWS, _PLAUSIBLE_ROWS_A_BYTE * size):
-                raise DataError(
-                    f"the file claims {part['rows']} rows, far more than its size can hold",
-                    path=path,
-                )
+            budget.look(ROW * part["rows"])
             continue
         for cells in part:
             number += 1

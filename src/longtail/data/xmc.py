@@ -14,11 +14,13 @@ split files beside it, one split per column.
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from longtail.data._budget import Budget
 from longtail.data._names import dataset_with_names
 from longtail.data._source import MAX_LINE_BYTES, LineBlocks, PathLike, shown
 from longtail.data._sparse_lines import (
@@ -44,6 +46,7 @@ def read_xmc(
     duplicates: Duplicates = "error",
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read XMC text in the old layout, gzipped or not.
 
@@ -65,6 +68,9 @@ def read_xmc(
         float64).
     max_line_bytes : int
         A longer line is refused.
+    memory_limit : float, optional
+        GB that reading may take; by default all that is left here. A file that needs more is
+        refused.
 
     Examples
     --------
@@ -77,7 +83,8 @@ def read_xmc(
     ([[0.5, 0.0, 1.0], [0.0, 2.0, 0.0]], [[1.0, 1.0], [0.0, 0.0]])
     """
     options = LineOptions(missing_value=missing_value, duplicates=duplicates, dtype=dtype)
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
+    budget = Budget(path, memory_limit)
+    with LineBlocks(path, max_line_bytes=max_line_bytes, budget=budget) as blocks:
         n_points, n_features, n_labels = read_header(
             blocks,
             _HEADER,
@@ -90,7 +97,7 @@ def read_xmc(
         n_labels = agreed(blocks, "labels", n_labels, labels.width)
     merge = duplicates == "merge"
     X, Y = features.matrix(n_features, merge=merge), labels.matrix(n_labels, merge=merge)
-    return dataset_with_names(blocks.path, X, Y)
+    return dataset_with_names(blocks.path, X, Y, budget)
 
 
 def write_xmc(dataset: Dataset, path: PathLike) -> None:
@@ -146,29 +153,30 @@ def read_split(path: PathLike, *, n_points: int | None = None) -> NDArray[np.int
     array([[0, 2],
            [1, 0]])
     """
-    rows: list[list[int]] = []
+    rows, width = array("q"), 0
     with LineBlocks(path) as blocks:
         largest = 2**31 - 1 if n_points is None else n_points
         for number, line in blocks.lines():
             tokens = line.split()
             if not tokens:
                 continue
-            if rows and len(tokens) != len(rows[0]):
+            if rows and len(tokens) != width:
                 raise blocks.error(
-                    f"expected {len(rows[0])} row numbers as in the first line, found "
-                    f"{len(tokens)}",
+                    f"expected {width} row numbers as in the first line, found {len(tokens)}",
                     line=number,
                 )
+            width = len(tokens)
+            blocks.budget.take(3 * rows.itemsize * width)
             for token in tokens:
                 if not token.isdigit() or len(token) > 10 or not 1 <= int(token) <= largest:
                     raise blocks.error(
                         f"expected row numbers from 1 to {largest}, found {shown(token)}",
                         line=number,
                     )
-            rows.append([int(token) - 1 for token in tokens])
+            rows.extend([int(token) - 1 for token in tokens])
         if not rows:
             raise blocks.error("the file is empty; expected one column of row numbers per split")
-        table = np.array(rows, dtype=np.int64)
+        table = np.asarray(rows).reshape(-1, width)
         ordered = np.sort(table, axis=0)
         twice = np.argwhere(ordered[1:] == ordered[:-1])
         if len(twice):

@@ -8,12 +8,14 @@ features or labels. Beside them may lie `lbl_X_Xf.txt`, features of the labels, 
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from longtail.data._budget import Budget
 from longtail.data._names import FEATURE_NAMES, LABEL_NAMES, dataset_with_names
 from longtail.data._source import (
     MAX_LINE_BYTES,
@@ -48,6 +50,7 @@ def read_xmc_pair(
     duplicates: Duplicates = "error",
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
+    memory_limit: float | None = None,
 ) -> Dataset:
     """Read XMC text in the new layout, gzipped or not.
 
@@ -59,7 +62,7 @@ def read_xmc_pair(
     path : path-like
         The file of features or the file of labels, for instance `trn_X_Xf.txt`; the other one is
         found beside it.
-    missing_value, duplicates, dtype, max_line_bytes
+    missing_value, duplicates, dtype, max_line_bytes, memory_limit
         As in `read_xmc`.
 
     Examples
@@ -75,25 +78,11 @@ def read_xmc_pair(
     """
     path = Path(path)
     features_file, labels_file = _both_files(path)
-    X = read_xmc_matrix(
-        features_file,
-        missing_value=missing_value,
-        duplicates=duplicates,
-        dtype=dtype,
-        max_line_bytes=max_line_bytes,
-    )
-    Y = _read_matrix(
-        labels_file,
-        "label",
-        LineOptions(
-            labels_first=False,
-            blank_is_row=True,
-            duplicates=duplicates,
-            thing="label",
-            only_ones=True,
-        ),
-        max_line_bytes,
-    )
+    budget = Budget(features_file, memory_limit)
+    features = LineOptions(False, True, missing_value, duplicates, dtype)
+    X = _read_matrix(features_file, features, max_line_bytes, budget)
+    labels = LineOptions(False, True, duplicates=duplicates, thing="label", only_ones=True)
+    Y = _read_matrix(labels_file, labels, max_line_bytes, budget)
     Y.data[:] = 1
     if X.shape[0] != Y.shape[0]:
         raise DataError(
@@ -105,6 +94,7 @@ def read_xmc_pair(
         features_file,
         X,
         Y,
+        budget,
         feature_files=(FEATURE_NAMES, "Xf.txt"),
         label_files=(LABEL_NAMES, "Y.txt"),
     )
@@ -117,6 +107,7 @@ def read_xmc_matrix(
     duplicates: Duplicates = "error",
     dtype: DTypeLike = np.float32,
     max_line_bytes: int = MAX_LINE_BYTES,
+    memory_limit: float | None = None,
 ) -> sp.csr_array:
     """Read one matrix of the new layout, such as the label features in `lbl_X_Xf.txt`.
 
@@ -124,7 +115,7 @@ def read_xmc_matrix(
     ----------
     path : path-like
         A file that starts with `N D` and holds `column:value` pairs, one line per row.
-    missing_value, duplicates, dtype, max_line_bytes
+    missing_value, duplicates, dtype, max_line_bytes, memory_limit
         As in `read_xmc`.
 
     Examples
@@ -136,14 +127,8 @@ def read_xmc_matrix(
     ...     read_xmc_matrix(file).toarray().tolist()
     [[0.5, 0.0, 1.0], [0.0, 2.0, 0.0]]
     """
-    options = LineOptions(
-        labels_first=False,
-        blank_is_row=True,
-        missing_value=missing_value,
-        duplicates=duplicates,
-        dtype=dtype,
-    )
-    return _read_matrix(Path(path), "feature", options, max_line_bytes)
+    options = LineOptions(False, True, missing_value, duplicates, dtype)
+    return _read_matrix(Path(path), options, max_line_bytes, Budget(path, memory_limit))
 
 
 def read_filter_pairs(path: PathLike) -> NDArray[np.int64]:
@@ -168,7 +153,7 @@ def read_filter_pairs(path: PathLike) -> NDArray[np.int64]:
     ...     read_filter_pairs(file).tolist()
     [[0, 17], [3, 2]]
     """
-    pairs: list[tuple[int, int]] = []
+    pairs = array("q")
     with LineBlocks(path) as blocks:
         for number, line in blocks.lines():
             tokens = line.split()
@@ -183,8 +168,9 @@ def read_filter_pairs(path: PathLike) -> NDArray[np.int64]:
                     f"expected the number of a point and of a label, found {shown(line)}",
                     line=number,
                 )
-            pairs.append((int(tokens[0]), int(tokens[1])))
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+            blocks.budget.take(2 * pairs.itemsize)
+            pairs.extend(map(int, tokens))
+    return np.asarray(pairs).reshape(-1, 2)
 
 
 def write_xmc_pair(dataset: Dataset, path: PathLike) -> None:
@@ -247,8 +233,11 @@ def _both_files(path: Path) -> tuple[Path, Path]:
     )
 
 
-def _read_matrix(path: Path, thing: str, options: LineOptions, max_line_bytes: int) -> sp.csr_array:
-    with LineBlocks(path, max_line_bytes=max_line_bytes) as blocks:
+def _read_matrix(
+    path: Path, options: LineOptions, max_line_bytes: int, budget: Budget
+) -> sp.csr_array:
+    thing = options.thing
+    with LineBlocks(path, max_line_bytes=max_line_bytes, budget=budget) as blocks:
         n_rows, width = read_header(
             blocks,
             ("points", f"{thing}s"),

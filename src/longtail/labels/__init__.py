@@ -17,6 +17,7 @@ from longtail.labels.graph import (
 )
 from longtail.labels.matching import as_predicted, encode_like, in_columns_of
 from longtail.labels.names import (
+    LONGEST_NAME,
     LabelSets,
     columns_of,
     columns_without,
@@ -25,6 +26,7 @@ from longtail.labels.names import (
     matrix_to_names,
     name_array,
     names_to_matrix,
+    padded_size,
     place_columns,
 )
 from longtail.labels.points import LabelledPoints
@@ -53,6 +55,7 @@ from longtail.labels.tail import (
 
 __all__ = [
     "DEFAULT_CONSTANTS",
+    "LONGEST_NAME",
     "PROPENSITY_CONSTANTS",
     "Components",
     "EncodedLabels",
@@ -87,6 +90,7 @@ __all__ = [
     "matrix_to_names",
     "name_array",
     "names_to_matrix",
+    "padded_size",
     "place_columns",
     "propensities",
     "propensity_constants",

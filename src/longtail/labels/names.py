@@ -135,25 +135,37 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
         return names
     kinds = {type(name) for name in names}
     if kinds == {str}:
-        lengths = [len(name) for name in names]
-        longest = max(lengths)
+        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+        longest = int(lengths.max())
         if longest > LONGEST_NAME:
             raise InputError(
                 f"A name has {longest:,} characters, more than {LONGEST_NAME:,}: "
-                f"{names[lengths.index(longest)]!r:.30}...; is this the right column?"
+                f"{max(names, key=len)!r:.30}...; is this the right column?"
             )
-        padded = longest * len(names)
-        if padded > max(2**18, MOST_PADDING * sum(lengths)):
-            return np.fromiter(names, dtype=object, count=len(names))
-    if kinds <= {str} or kinds <= {int} or kinds <= {float} or kinds <= {bool}:
+        # numpy drops trailing NULs
+        if padded_size(lengths) and not any(name[-1:] == "\0" for name in names):
+            return np.asarray(names)
+    elif kinds <= {str} or kinds <= {int} or kinds <= {float} or kinds <= {bool}:
         try:
             array = np.asarray(names)
-            # numpy drops trailing NULs of strings and turns huge integers into objects or floats
+            # numpy turns huge integers into objects or floats
             if array.tolist() == list(names):
                 return array if len(names) else np.asarray(names, dtype=str)
         except OverflowError:
             pass
     return np.fromiter(names, dtype=object, count=len(names))
+
+
+def padded_size(lengths: NDArray[np.int64]) -> int:
+    """Bytes that numpy needs for strings as wide as the longest; 0 where they are to be objects.
+
+    Examples
+    --------
+    >>> padded_size(np.array([1, 2])), padded_size(np.array([1] * 999 + [999]))
+    (16, 0)
+    """
+    padded = int(lengths.max(initial=1)) * len(lengths)
+    return 4 * padded if padded <= max(2**18, MOST_PADDING * int(lengths.sum())) else 0
 
 
 def listed(names: Any) -> list[Any]:
