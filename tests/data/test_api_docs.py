@@ -314,8 +314,7 @@ def test_damaged_cache_is_made_again(counted, damage):
 
 def test_huge_cache_is_not_read(counted, monkeypatch):
     load_api_docs()
-    monkeypatch.setattr("longtail.data._source._HONEST_UNPACKED_BYTES", 10)
-    monkeypatch.setattr("longtail.data._source._HONEST_RATIO", 0)
+    monkeypatch.setattr("longtail.data._budget.available_memory", lambda: 10)
     check(load_api_docs())
     assert len(counted) == 2
 

@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,16 @@ from longtail.errors import DataError, ParameterError
 from longtail.labels import LONGEST_NAME, name_array, padded_size
 from longtail.runtime import available_memory
 
-FIXED = 64 * 2**20
+FIXED = 32 * 2**20
 """Bytes for buffers, whatever the file holds."""
 ROW = 48
 """Bytes per row, beside its text."""
 LABEL = 24
 """Bytes per label of a row."""
-NAME = 200
+NAME = 128
 """Bytes per name of a column, beside what Python and numpy take for its characters."""
 NAME_TOO_LONG = f"a name has more than {LONGEST_NAME:,} characters; is this the right column?"
-CELL = 150
+CELL = 100
 """Bytes per value of a line while it is parsed, beside `LINE_BYTE` for each of its bytes."""
 LINE_BYTE = 14
 _SHORT = 2**20
@@ -66,18 +66,22 @@ GB; raise memory_limit, or split the file and read its parts
     def take(self, size: int) -> None:
         """Count what stays until the data set is made."""
         self.taken += size
-        self.look(0)
+        if self.taken > self.limit:
+            self._refuse()
 
     def look(self, size: int) -> None:
         """Refuse what is needed for a moment if there is no room for it."""
         if self.taken + size > self.limit:
-            limit = f"{self.limit / 1e9:.3g} GB"
-            what = f"memory_limit of {limit}" if self._named else f"the {limit} left here"
-            raise DataError(
-                f"reading this takes more memory than {what}; raise memory_limit, or split the "
-                "file and read its parts",
-                path=self.path,
-            )
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        limit = f"{self.limit / 1e9:.3g} GB"
+        what = f"memory_limit of {limit}" if self._named else f"the {limit} left here"
+        raise DataError(
+            f"reading this takes more memory than {what}; raise memory_limit, or split the file "
+            "and read its parts",
+            path=self.path,
+        )
 
     def look_at_line(self, line: bytes, marks: Iterable[bytes | int], before: int = 0) -> int:
         """Refuse a long line if there is no room to parse it; a value stands beside each mark.
@@ -90,9 +94,9 @@ GB; raise memory_limit, or split the file and read its parts
             self.look(size)
         return size
 
-    def take_text(self, text: str) -> None:
-        """Count a row with its text."""
-        self.take(ROW + (sys.getsizeof(text) if text else 0))
+    def take_row(self, text: str, n_labels: int) -> None:
+        """Count a row with its text and its labels."""
+        self.take(ROW + LABEL * n_labels + (sys.getsizeof(text) if text else 0))
 
     def take_name(self, name: Any) -> None:
         """Count a name of a column."""

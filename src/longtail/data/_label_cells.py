@@ -128,8 +128,7 @@ class TableRows:
         except DataError as error:
             self.refuse(error)
             return
-        self.budget.take_text(text)
-        self.budget.take(LABEL * len(row))
+        self.budget.take_row(text, len(row))
         if waits and cell.strip():
             encoded = cell.encode("utf-8", "surrogatepass")
             self.budget.take(LABEL + 2 * len(encoded))
@@ -174,13 +173,11 @@ class TableRows:
         names = None
         if self.options.labels_column is not None:
             Y, names = self._named(Y)
-        Y.sort_indices()
-        again = np.flatnonzero(Y.indices[1:] == Y.indices[:-1])
-        rows = np.searchsorted(Y.indptr, again, side="right") - 1
-        repeated = np.unique(rows[again + 1 < Y.indptr[rows + 1]])
-        if len(repeated):
-            Y.sum_duplicates()
+        Y.sum_duplicates()
+        again = np.flatnonzero(Y.data > 1)
+        if len(again):
             Y.data[:] = 1
+            repeated = np.unique(np.searchsorted(Y.indptr, again, side="right") - 1)
             more = f", and {len(repeated) - 1} more" if len(repeated) > 1 else ""
             place = self._places[int(repeated[0])]
             warn(f"{self.error(place, 'a label occurs twice')}{more}; counted once", DataWarning)
@@ -237,7 +234,8 @@ class TableRows:
     def _checked(self, place: int, row: list[Any]) -> list[Any]:
         kind = self._kind or (type(row[0]) if row else None)
         for label in row:
-            self._check_label(place, label, kind)
+            if not (type(label) is kind is str and label in self._columns):
+                self._check_label(place, label, kind)
         self._kind = kind
         return row
 

@@ -23,7 +23,7 @@ from longtail.errors import DataWarning, ParameterError, warn
 Duplicates = Literal["error", "merge"]
 MissingValue = float | Literal["error"]
 
-_ROW = 16
+_ROW = 12
 """Bytes per row of a matrix: its count, its offset, and slack."""
 _NO_VALUES = np.empty(0, dtype=np.float64)
 
@@ -182,7 +182,8 @@ def read_sparse_lines(blocks: LineBlocks, options: LineOptions) -> tuple[SparseR
                 f"expected 1, as in {feature_ids[entry]}:1",
                 line=blocks.line + int(row_lines[row]) - 1,
             )
-        labels.add(label_ends, label_ids, _NO_VALUES)
+        if options.labels_first:
+            labels.add(label_ends, label_ids, _NO_VALUES)
         features.add(ends, feature_ids, values)
         blocks.line += n_lines
     return labels, features

@@ -168,7 +168,7 @@ def read_filter_pairs(path: PathLike) -> NDArray[np.int64]:
                     f"expected the number of a point and of a label, found {shown(line)}",
                     line=number,
                 )
-            blocks.budget.take(2 * pairs.itemsize)
+            blocks.budget.take(4 * pairs.itemsize)
             pairs.extend(map(int, tokens))
     return np.asarray(pairs).reshape(-1, 2)
 
