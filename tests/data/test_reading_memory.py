@@ -31,6 +31,7 @@ from tests.data.test_hostile import ARFF_HEAD, FORMATS, LABEL_XML, laid_out, par
 from tests.forking import answer_of
 
 LIMIT = 0.02
+FORMATS_PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 MEKA = "@relation 'r: -C 1'\n"
 SMALL = {
     "a.csv.gz": gzip.compress(b"text,labels\na,b\n"),
@@ -47,19 +48,19 @@ def names(n: int, joint: str, form: str = "{:06d}") -> str:
 
 # (file, what it holds, bytes at the peak per byte of that: docs/formats.md has the same numbers)
 CASES: dict[str, tuple[str, Callable[[], str], float]] = {
-    "CSV rows of nothing": ("a.csv.gz", lambda: "text,labels\n" + ",\n" * 1_000_000, 25),
-    "CSV row of labels": ("a.csv", lambda: "text,labels\nt," + names(500_000, ";"), 30),
+    "CSV rows of nothing": ("a.csv.gz", lambda: "text,labels\n" + ",\n" * 1_000_000, 20),
+    "CSV row of labels": ("a.csv", lambda: "text,labels\nt," + names(500_000, ";"), 25),
     "JSONL row of labels": (
         "a.jsonl",
         lambda: f'{{"text": "t", "labels": [{names(450_000, ",", chr(34) + "{:06d}" + chr(34))}]}}',
-        25,
+        20,
     ),
     "ARFF attributes": (
         "a.arff",
-        lambda: MEKA + names(100_000, "\n", "@attribute a{:06d} real") + "\n@data\n{0 1}\n",
-        15,
+        lambda: MEKA + names(150_000, "\n", "@attribute a{:06d} real") + "\n@data\n{0 1}\n",
+        10,
     ),
-    "XMC rows of a label": ("a.txt", lambda: "2000000 1 1\n" + "0\n" * 2_000_000, 15),
+    "XMC rows of a label": ("a.txt", lambda: "2000000 1 1\n" + "0\n" * 2_000_000, 10),
 }
 
 
@@ -218,3 +219,17 @@ def test_options_say_what_is_refused(tmp_path: Path) -> None:
             assert inspect.signature(read).parameters["memory_limit"].default is None
     with pytest.raises(ValueError, match="memory_limit must be above 0"):
         read_csv(tmp_path / "a.csv", memory_limit=0)
+
+
+def test_the_page_states_the_bounds() -> None:
+    page = FORMATS_PAGE.read_text("utf-8")
+    for case, (_, _, multiple) in CASES.items():
+        assert f"| {case} | {multiple} |" in page
+    for stated in (
+        f"{FIXED >> 20} MiB for buffers",
+        f"or ARFF | {_budget.ROW}, and its text",
+        f"a label of such a row | {_budget.LABEL} |",
+        f"a name of a column | {_budget.NAME}, twice",
+        f"{_budget.LINE_BYTE} per byte, and {_budget.CELL} per value",
+    ):
+        assert stated in page

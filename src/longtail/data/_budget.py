@@ -32,7 +32,8 @@ NAME_TOO_LONG = f"a name has more than {LONGEST_NAME:,} characters; is this the 
 CELL = 100
 """Bytes per value of a line while it is parsed, beside `LINE_BYTE` for each of its bytes."""
 LINE_BYTE = 14
-_SHORT = 2**20
+SHORT = 2**16
+"""Bytes of lines that `FIXED` has room for."""
 
 
 class Budget:
@@ -84,14 +85,15 @@ GB; raise memory_limit, or split the file and read its parts
         )
 
     def look_at_line(self, line: bytes, marks: Iterable[bytes | int], before: int = 0) -> int:
-        """Refuse a long line if there is no room to parse it; a value stands beside each mark.
+        """Refuse a line if there is no room to parse it; a value stands beside each mark.
 
-        Returns the bytes that it takes, with those of the lines `before` it in one record.
+        Returns the bytes that it takes, with those of the lines `before` it in one record. Short
+        lines need no look.
         """
-        size = before + LINE_BYTE * len(line)
-        if size > _SHORT:
-            size += CELL * sum(line.count(mark) for mark in marks)
-            self.look(size)
+        if len(line) <= SHORT and not before:
+            return 0
+        size = before + LINE_BYTE * len(line) + CELL * sum(line.count(mark) for mark in marks)
+        self.look(size)
         return size
 
     def take_row(self, text: str, n_labels: int) -> None:

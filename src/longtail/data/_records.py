@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
-from longtail.data._budget import Budget
+from longtail.data._budget import SHORT, Budget
 from longtail.data._label_cells import TableOptions, missing_column
 from longtail.data._source import (
     GZIP_MAGIC,
@@ -212,12 +212,14 @@ def _csv_records(
 ) -> Iterator[tuple[int, list[str] | DataError]]:
     """Records, or what is wrong with them, with the line that each starts in."""
     undecodable: DataError | None = None
-    marks, needed = [delimiter.encode("utf-8", "replace")], 0
+    marks, size, needed = [delimiter.encode("utf-8", "replace")], 0, 0
 
     def texts() -> Iterator[str]:
-        nonlocal undecodable, needed
+        nonlocal undecodable, size, needed
         for number, line in lines.lines(keep_returns=True):
-            needed = lines.budget.look_at_line(line, marks, needed)
+            size += len(line)
+            if size > SHORT:
+                needed = lines.budget.look_at_line(line, marks, needed or 1)
             try:
                 text = decoded(lines, number, line)
             except DataError as error:  # raised from in here, it would end the reader
@@ -227,7 +229,7 @@ def _csv_records(
 
     reader = csv.reader(texts(), delimiter=delimiter, strict=True)
     while True:
-        start, needed = reader.line_num + 1, 0
+        start, size, needed = reader.line_num + 1, 0, 0
         found: list[str] | DataError | None
         try:
             # The limit is a setting of the process: it must not stay while others are at work.
