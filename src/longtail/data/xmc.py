@@ -176,7 +176,7 @@ def read_split(path: PathLike, *, n_points: int | None = None) -> NDArray[np.int
             rows.extend([int(token) - 1 for token in tokens])
         if not rows:
             raise blocks.error("the file is empty; expected one column of row numbers per split")
-        table = np.asarray(rows, dtype=np.int64).reshape(-1, width)
+        table = np.asarray(rows).view(np.int64).reshape(-1, width)
         ordered = np.sort(table, axis=0)
         twice = np.argwhere(ordered[1:] == ordered[:-1])
         if len(twice):

@@ -170,7 +170,7 @@ def read_filter_pairs(path: PathLike) -> NDArray[np.int64]:
                 )
             blocks.budget.take(4 * pairs.itemsize)
             pairs.extend(map(int, tokens))
-    return np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    return np.asarray(pairs).view(np.int64).reshape(-1, 2)
 
 
 def write_xmc_pair(dataset: Dataset, path: PathLike) -> None:
