@@ -35,7 +35,7 @@ from tests import trainings
 from tests.cli.conftest import call
 from tests.cli.files import write_docs
 from tests.conftest import ROOT
-from tests.forging import forge_parameter
+from tests.resealing import forge_parameter
 from tests.forking import fork_server
 from tests.instances import instances
 

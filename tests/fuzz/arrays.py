@@ -76,8 +76,9 @@ def _other_dtype(rng: Rng, matrix: Any) -> Any:
     if kind == "object" and rng.random() < 0.5:
         odd = (None, "x", decimal.Decimal(1), [1], 10**400, 1j, np.nan)
         changed[tuple(int(rng.integers(n)) for n in changed.shape)] = odd[int(rng.integers(7))]
-    if changed.dtype.kind in "fibuc" and rng.random() < 0.4 and changed.ndim == 2:
-        return sp.csr_array(changed) if kind not in ("float16",) else changed
+    sparse = changed.dtype.isnative and changed.dtype.kind in "fibuc" and kind != "float16"
+    if sparse and changed.ndim == 2 and rng.random() < 0.4:
+        return sp.csr_array(changed)
     return changed
 
 

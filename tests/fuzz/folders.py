@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import longtail
 from longtail.store.folder import ARRAYS, NAME
-from tests.forging import content_of, forge_arrays, reseal
+from tests.resealing import content_of, forge_arrays, reseal
 from tests.fuzz.kinds import Kind, Wrong, note
 from tests.fuzz.models import ask, prepare, problem, unfitted
 

@@ -72,7 +72,8 @@ def ask(model: Any, X: Any) -> None:
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(X)
         finite(chances.data if sp.issparse(chances) else np.asarray(chances), "probabilities")
-    reasons = model.explain(X[:1])
+    row = sp.csr_array(X)[[0]] if sp.issparse(X) else X[:1]
+    reasons = model.explain(row)
     finite(np.array([reasons.score], dtype=float), "score of an explanation")
 
 

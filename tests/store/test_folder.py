@@ -29,7 +29,7 @@ from longtail.store import (
     register,
     write,
 )
-from tests.forging import reseal
+from tests.resealing import reseal
 from tests.store.states import Thing, assert_same, states
 
 GOLDEN = Path(__file__).parent / "golden"

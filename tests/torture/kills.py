@@ -12,7 +12,7 @@ import numpy as np
 
 import longtail
 from longtail.errors import LongtailError
-from tests.cli.files import write_features
+from tests.cli.files import write_docs
 from tests.cli.killable import Moment, Training, content
 from tests.torture.findings import Findings
 
@@ -68,8 +68,8 @@ def _training(data: Path, folder: Path, method: str) -> Training:
 def torture(rng: np.random.Generator, kills: int, folder: Path) -> Findings:
     """Send so many signals, in turn to trainings of all methods; each then goes on to its end."""
     findings = Findings("signals to a training")
-    data = folder / "train.txt"
-    write_features(data, folder / "test" / "test.txt")
+    data = folder / "train.jsonl"
+    write_docs(data, folder / "test" / "test.jsonl")
     methods = list(METHODS)[:kills]
     alone = {method: undisturbed(data, folder, method) for method in methods}
     sent = turn = 0

@@ -16,7 +16,7 @@ import numpy as np
 
 from longtail.errors import LongtailError
 from longtail.store import read, write
-from tests.cli.files import write_features
+from tests.cli.files import write_docs
 from tests.cli.killable import Training, content
 from tests.forking import fork_server
 from tests.torture.findings import Findings
@@ -87,8 +87,8 @@ def readers_and_writers(folder: Path, writers: int, readers: int, seconds: float
 def two_trainings(folder: Path, times: int) -> Findings:
     """The same command twice at once: each ends well or is refused, and the model is the same."""
     findings = Findings("the same training twice at once")
-    data = folder / "train.txt"
-    write_features(data, folder / "test" / "test.txt")
+    data = folder / "train.jsonl"
+    write_docs(data, folder / "test" / "test.jsonl")
     alone = Training(data, folder / "alone")
     alone.run()
     wanted = content(alone.model)
@@ -115,8 +115,8 @@ FULL = "a full disk"
 
 def full_disk(rng: np.random.Generator, folder: Path, times: int) -> Findings:
     """Trainings on a disk that is too small, then on one that is large enough."""
-    data = folder / "train.txt"
-    write_features(data, folder / "test" / "test.txt")
+    data = folder / "train.jsonl"
+    write_docs(data, folder / "test" / "test.jsonl")
     alone = Training(data, folder / "alone-disk")
     alone.run()
     wanted = content(alone.model)
