@@ -35,9 +35,9 @@ from tests import trainings
 from tests.cli.conftest import call
 from tests.cli.files import write_docs
 from tests.conftest import ROOT
-from tests.resealing import forge_parameter
 from tests.forking import fork_server
 from tests.instances import instances
+from tests.resealing import forge_parameter
 
 NAMES = list(testing.NAMES)
 

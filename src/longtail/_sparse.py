@@ -63,8 +63,8 @@ def _as_table(matrix: Any) -> NDArray[Any]:
         raise InputError("A matrix is neither an array of numbers nor a sparse matrix.") from None
     if table.ndim != 2 or table.dtype.kind not in "buifc":
         raise InputError(
-            f"A matrix is an array of type {table.dtype} with {table.ndim} dimensions; give numbers "
-            "in rows and columns."
+            f"A matrix is an array of type {table.dtype} with {table.ndim} dimensions; give "
+            "numbers in rows and columns."
         )
     return table.astype(np.float32) if table.dtype == np.float16 else _native(table)
 

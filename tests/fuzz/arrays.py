@@ -145,6 +145,8 @@ def hostile(rng: Rng, matrix: Any) -> tuple[Any, str]:
     """Something hostile in place of a good array, and what it is."""
     make = HOSTILE[int(rng.integers(len(HOSTILE)))]
     whole = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+    if len(whole) < 3 and make is _lie:
+        make = _random_lie
     if whole.ndim == 1 and make in (_lie, _random_lie, _places_outside, _shuffled):
         whole = np.eye(6)[whole.astype(int) % 6]
     found = make(rng, whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 import longtail
 from longtail.store.folder import ARRAYS, NAME
-from tests.resealing import content_of, forge_arrays, reseal
 from tests.fuzz.kinds import Kind, Wrong, note
 from tests.fuzz.models import ask, prepare, problem, unfitted
+from tests.resealing import content_of, forge_arrays, reseal
 
 SCALARS: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 7, 1000, 2**20, 2**31 - 1, 2**31, 2**53, 2**63, 10**30, 0.5,
@@ -57,7 +58,7 @@ def forge_values(rng: np.random.Generator, folder: Path) -> str:
             told.append(f"{path} left out")
             continue
         if how in (1, 2):
-            value = _at(state, places[int(rng.integers(len(places)))])
+            value = copy.deepcopy(_at(state, places[int(rng.integers(len(places)))]))
         else:
             value = SCALARS[int(rng.integers(len(SCALARS)))]
         inner[key] = value

@@ -29,10 +29,14 @@ def decode(path: str, columns: Sequence[str]) -> Iterator[Any]:
     try:
         frame = pl.scan_parquet(path, glob=False)
         names = frame.collect_schema().names()
-        yield {"columns": names, "rows": int(frame.select(pl.len()).collect().item())}
+        rows = int(frame.select(pl.len()).collect().item())
+        yield {"columns": names, "rows": rows}
         if not set(columns) <= set(names):
             return
         table = frame.select(list(dict.fromkeys(columns))).collect()
+        if len(table) != rows:
+            yield {"error": f"it claims {rows} rows and holds {len(table)}"}
+            return
         for first in range(0, len(table), ROWS):
             cells = [table[name].slice(first, ROWS).to_list() for name in columns]
             yield list(map(list, zip(*cells, strict=True)))
