@@ -198,3 +198,11 @@ def test_something_else_in_the_place_of_the_checkpoints(call, data, tmp_path, co
     assert [p.name for p in tmp_path.iterdir()] == ["model.partial"]
     mine = partial if content == "file" else Path(partial / "checkpoint" / "mine")
     assert mine.read_text() == "mine"
+
+
+def test_a_setting_of_several_values_does_not_hinder_going_on(data, tmp_path):
+    options = ("--set", "strengths=1.0,0.25", "--set", "folds=2")
+    training = Training(data, tmp_path / "cv", *options, method="proxml-cv")
+    assert training.run(Moment(15)) == -signal.SIGKILL
+    assert training.left() == ["model.partial"]
+    assert training.run() == 0, training.log.read_text()

@@ -204,6 +204,8 @@ def warm_up(folder: Path) -> None:
         place = folder / format
         place.mkdir()
         FORMATS[format].read(laid_out(place, format, FORMATS[format].good))
+    (folder / "unsorted.svm").write_text("1,0 4:0.5 1:1\n")
+    read_dataset(folder / "unsorted.svm")
 
 
 READERS = Kind("readers", attempt, warm_up=warm_up)
