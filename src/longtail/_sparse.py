@@ -53,6 +53,12 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     return out
 
 
+NO_MATRIX = (
+    "A matrix of numbers was expected, an array or a sparse matrix with one row per point; this is "
+    "neither."
+)
+
+
 def _as_table(matrix: Any) -> NDArray[Any]:
     """Numbers in rows and columns, of a type that scipy knows; anything else is refused."""
     try:
@@ -60,7 +66,7 @@ def _as_table(matrix: Any) -> NDArray[Any]:
         if table.dtype.kind == "O":
             table = table.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError("A matrix is neither an array of numbers nor a sparse matrix.") from None
+        raise InputError(NO_MATRIX) from None
     if table.ndim != 2 or table.dtype.kind not in "buifc":
         raise InputError(
             f"A matrix is an array of type {table.dtype} with {table.ndim} dimensions; give "

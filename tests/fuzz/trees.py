@@ -70,7 +70,8 @@ def altered(rng: np.random.Generator, array: NDArray[Any]) -> NDArray[Any]:
     values = HOSTILE["f" if array.dtype.kind == "f" else "i"]
     for _ in range(int(rng.integers(1, 4))):
         if len(array):
-            array[int(rng.integers(len(array)))] = values[int(rng.integers(len(values)))]
+            value = np.asarray(values[int(rng.integers(len(values)))]).astype(array.dtype)
+            array[int(rng.integers(len(array)))] = value
     return array
 
 

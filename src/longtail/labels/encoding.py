@@ -103,7 +103,7 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
 
 
 def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
-    if hasattr(Y, "__array__") and not hasattr(Y, "__iter__"):
+    if isinstance(Y, memoryview) or (hasattr(Y, "__array__") and not hasattr(Y, "__iter__")):
         Y = np.asarray(Y)
     if Y is None or isinstance(Y, str | bytes) or not hasattr(Y, "__iter__"):
         raise InputError(

@@ -124,7 +124,7 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
 
     numpy keeps all strings at the width of the longest. Where that would take `MOST_PADDING` times
     what they hold, and more than a megabyte, they are objects, too. A name of more than
-    `LONGEST_NAME` characters is refused.
+    `LONGEST_NAME` characters, or with half of a surrogate pair, is refused.
 
     Examples
     --------
@@ -142,6 +142,12 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
                 f"A name has {longest:,} characters, more than {LONGEST_NAME:,}: "
                 f"{names[lengths.index(longest)]!r:.30}...; is this the right column?"
             )
+        try:
+            "".join(names).encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                "A name holds half of a surrogate pair, which no text has; correct the names."
+            ) from None
         padded = longest * len(names)
         if padded > max(2**18, MOST_PADDING * sum(lengths)):
             return np.fromiter(names, dtype=object, count=len(names))
