@@ -44,9 +44,9 @@ def trials(
 ) -> dict[str, Callable[[Path], Findings]]:
     """All trials by name, as long as so many kills suggest, with randomness of their own."""
     rng = np.random.default_rng(seed)
-    seconds, times = max(1.0, n_kills / 30), max(2, n_kills // 10)
+    seconds, times = max(0.5, n_kills / 30), max(1, n_kills // 10)
     return {
-        "kills": lambda folder: kills.torture(rng, n_kills, folder),
+        "kills": lambda folder: kills.torture(rng, n_kills, folder, methods),
         "killed-writers": lambda folder: stores.killed_writers(rng, folder, n_kills),
         "loading": lambda folder: stores.readers_and_writers(folder, 1, 2, seconds),
         "two-writers": lambda folder: stores.readers_and_writers(folder, 2, 1, seconds),
