@@ -135,6 +135,7 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
         return names
     kinds = {type(name) for name in names}
     if kinds == {str}:
+        _refuse_halves(names)
         lengths = [len(name) for name in names]
         longest = max(lengths)
         if longest > LONGEST_NAME:
@@ -142,12 +143,6 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
                 f"A name has {longest:,} characters, more than {LONGEST_NAME:,}: "
                 f"{names[lengths.index(longest)]!r:.30}...; is this the right column?"
             )
-        try:
-            "".join(names).encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                "A name holds half of a surrogate pair, which no text has; correct the names."
-            ) from None
         padded = longest * len(names)
         if padded > max(2**18, MOST_PADDING * sum(lengths)):
             return np.fromiter(names, dtype=object, count=len(names))
@@ -160,6 +155,17 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
         except OverflowError:
             pass
     return np.fromiter(names, dtype=object, count=len(names))
+
+
+def _refuse_halves(names: Sequence[str]) -> None:
+    """Refuse a name that UTF-8 cannot hold."""
+    for name in names:
+        try:
+            name.isascii() or name.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"The name {name!a:.40} holds half of a surrogate pair; correct it."
+            ) from None
 
 
 def listed(names: Any) -> list[Any]:
