@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -114,7 +114,9 @@ def _prepare(kind: Kind, common: Path) -> None:
     making.rename(common)
 
 
-def _outcomes(kind: Kind, seed: int, number: int, places: Places) -> Iterator[tuple[int, Outcome]]:
+def _outcomes(
+    kind: Kind, seed: int, number: int, places: Places
+) -> Generator[tuple[int, Outcome], None, None]:
     """The outcome of every input from `number` on, one after another."""
     while True:
         here, there = fork_server().Pipe(duplex=False)
@@ -124,6 +126,7 @@ def _outcomes(kind: Kind, seed: int, number: int, places: Places) -> Iterator[tu
         process.start()
         there.close()
         try:
+            here.recv()  # it has warmed up, however long that took
             ended = None
             while ended is None:
                 if not here.poll(SECONDS):
@@ -165,6 +168,7 @@ def _try_in_turn(there: Connection, kind: Kind, seed: int, number: int, places: 
     kind.warm_up(places.scratch)
     limit_address_space()
     gc.freeze()
+    there.send("ready")
     while True:
         shutil.rmtree(places.scratch, ignore_errors=True)
         places.scratch.mkdir()
