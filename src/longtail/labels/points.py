@@ -79,7 +79,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         checked = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
         )
-    except TypeError:
+    except (TypeError, OverflowError):
         raise InputError(NO_MATRIX) from None
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
