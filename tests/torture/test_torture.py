@@ -18,13 +18,15 @@ COUNTED = {
     "two-writers": "saved",
     "two-trainings": "done",
     "full-disk": "ended with the same bytes",
-    "interrupts": "the model before stands",
+    "interrupts": None,
 }
-"""Trials of the short form, and what each must have seen; forks and threads have tests already."""
+"""Trials of the short form, and what each must have seen, if that does not depend on the moment;
+forks and threads have tests already."""
 
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_nothing_is_lost(name, tmp_path):
     findings = trials(KILLS, 0, ["dismec"])[name](tmp_path)
     assert findings.failures == []
-    assert findings.counts[COUNTED[name]] > 0
+    seen = COUNTED[name]
+    assert (findings.counts.total() if seen is None else findings.counts[seen]) > 0
