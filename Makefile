@@ -11,7 +11,7 @@ OLDEST := .venv-oldest
 WHEEL := .venv-wheel
 PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tail choosing-strength)
 
-.PHONY: demo test test-all coverage test-oldest test-wheel lint signatures docs pages wheel clean browser \
+.PHONY: demo test test-all coverage test-oldest test-wheel lint signatures docs pages wheel clean browser fuzz torture \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
 	bench-kept-weights bench-same-models
@@ -34,6 +34,14 @@ test-all: test
 # Which lines of src/ `make test` runs, including commands in their own processes; at least 95 %.
 coverage: $(TEST) browser
 	$(PYTEST) $(FAST) --cov --cov-report=term
+
+# Hostile input of every kind, in child processes with limits; ARGS="--minutes 60 --seed 1 --kinds readers".
+fuzz: $(TEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(ARGS)
+
+# Kills, full disks, forks and threads while models are trained and saved; ARGS="--kills 1000 --seed 1".
+torture: $(TEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture $(ARGS)
 
 lint: $(TEST)
 	$(BIN)/ruff check --quiet .
@@ -159,4 +167,4 @@ $(PEERS)/.venv/%/.installed: $(PEERS)/requirements-%.txt
 	echo "The peer $* cannot be installed here: $$(grep -i error $(@D)/failed.txt | tail -n 1)"; }
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(WHEEL) $(PEERS)/.venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(WHEEL) $(PEERS)/.venv dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz

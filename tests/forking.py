@@ -46,6 +46,22 @@ def run_longtail(words: Sequence[str], environment: Mapping[str, str]) -> tuple[
         return process.exitcode, log.read_text("utf-8")
 
 
+def in_a_fork(work: Callable[[], Any], seconds: float = 60) -> Any:
+    """What a fork of this process answers; None if it hangs or dies."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: theirs.send(work()))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv() if ours.poll(seconds) else None
+    except EOFError:
+        return None
+    finally:
+        process.kill()
+        process.join()
+
+
 def _answer(here: Connection, work: Callable[..., Any], given: tuple[Any, ...]) -> None:
     here.send(work(*given))
 

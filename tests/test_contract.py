@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -30,7 +29,7 @@ from longtail.features import RowScaler
 from longtail.labels import inverse_propensities
 from longtail.metrics import evaluate
 from longtail.runtime.workers import Workers
-from longtail.store.folder import NAME, sealed
+from longtail.store.folder import NAME
 from longtail.testing import names_of, small_problem
 from tests import trainings
 from tests.cli.conftest import call
@@ -38,6 +37,7 @@ from tests.cli.files import write_docs
 from tests.conftest import ROOT
 from tests.forking import fork_server
 from tests.instances import instances
+from tests.resealing import forge_parameter
 
 NAMES = list(testing.NAMES)
 
@@ -123,14 +123,6 @@ def files_of(model, folder):
     """Every file of the saved model; how many threads it used is set aside."""
     model.set_params(n_jobs=None).save(folder)
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def forge(folder, name, value):
-    """Give a saved model another parameter, as a careful forger would: with its checksum right."""
-    content = json.loads((folder / NAME).read_text())
-    del content["checksum"]
-    content["state"]["state"]["parameters"][name] = value
-    (folder / NAME).write_bytes(sealed(content))
 
 
 def refuses_flipped_bytes(folder):
@@ -268,10 +260,10 @@ class TestContract:
         good = (folder / NAME).read_bytes()
         for name, value in classifier.get_params().items():
             if isinstance(value, bool | int | float | str | None):
-                forge(folder, name, value)
+                forge_parameter(folder, name, value)
                 assert longtail.load(folder).get_params()[name] == value
             for nonsense in ({"no": "sense"}, -3.5):
-                forge(folder, name, nonsense)
+                forge_parameter(folder, name, nonsense)
                 with pytest.raises(ModelError, match=r"it was altered|make no sense") as caught:
                     longtail.load(folder)
                 message = str(caught.value)

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import threading
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from longtail.testing.problem import small_problem
+from tests.forking import in_a_fork
 from tests.instances import instances
-
-FORK = multiprocessing.get_context("fork")
-SECONDS = 60
-
-
-def learned(classifier, X, Y):
-    """The scores of all labels, which say what was learned."""
-    return clone(classifier).fit(X, Y).predict_topk(X, Y.shape[1]).toarray().tolist()
-
-
-def in_a_fork(work):
-    """What a forked process answers; None if it hangs or dies."""
-    ours, theirs = FORK.Pipe(duplex=False)
-
-    def answer():
-        theirs.send(work())
-
-    process = FORK.Process(target=answer)
-    process.start()
-    try:
-        return ours.recv() if ours.poll(SECONDS) else None
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
+from tests.trainings import learned
 
 
 @pytest.mark.parametrize("classifier", instances(), ids=lambda c: c.method)

@@ -228,3 +228,38 @@ def test_one_long_name_does_not_widen_the_others():
 def test_a_name_that_is_a_text_is_refused():
     with pytest.raises(InputError, match="200,000 characters"):
         DiSMEC().fit(np.eye(2), [["a"], ["x" * 200_000]])
+
+
+@pytest.mark.parametrize("kind", ["float16", "longdouble", ">f8", ">i4", "bool", "object"])
+def test_numbers_of_any_type_are_read(kind):
+    Y = np.eye(6)[np.arange(12) % 6]
+    X = Y + np.arange(12)[:, None] % 3
+    wanted = DiSMEC().fit(X, Y).predict_topk(X, 3).toarray()
+    if kind != "bool":
+        assert as_csr(X.astype(kind)).toarray().tolist() == X.tolist()
+        assert (DiSMEC().fit(X.astype(kind), Y).predict_topk(X, 3).toarray() == wanted).all()
+    assert (DiSMEC().fit(X, Y.astype(kind)).predict_topk(X, 3).toarray() == wanted).all()
+    assert evaluate(Y.astype(kind), Y_score=wanted) == evaluate(Y, Y_score=wanted)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [iter([1]), {}, object(), [[1, 2], [3]], [[10**400]], np.zeros((1, 2, 3)), ["x"]],
+    ids=str,
+)
+def test_what_is_no_matrix_is_refused_in_one_sentence(thing):
+    X, Y = small_problem(DiSMEC())
+    model = DiSMEC().fit(X, Y)
+    for ask in (model.predict, model.explain, lambda x: DiSMEC().fit(x, Y), as_csr):
+        with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
+            ask(thing)
+
+
+def test_labels_beyond_all_bounds_are_refused():
+    with pytest.raises(InputError, match="more than the 2\\^31 - 1 labels allowed"):
+        DiSMEC().fit(np.eye(3), sp.csr_array((3, 2**40)))
+
+
+def test_names_that_no_text_has_are_refused():
+    with pytest.raises(InputError, match="surrogate"):
+        DiSMEC().fit(np.eye(2), [["a"], ["\ud800"]])

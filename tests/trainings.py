@@ -1,4 +1,4 @@
-"""Training in a process that kills itself, for the contract's tests.
+"""What was learned, and training in a process that kills itself, for the tests of all methods.
 
 `tests.preloaded` has it, so that a run costs a fork and not an import.
 """
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import clone
+
 import longtail.methods
 from longtail.base import ExtremeClassifier
 from longtail.data import make_longtail
@@ -22,6 +24,11 @@ for _method in longtail.methods.registry.methods().values():
 def problem() -> Any:
     """Data on which training takes some pieces, and no time."""
     return make_longtail(200, 150, 40, random_state=1)
+
+
+def learned(classifier: ExtremeClassifier, X: Any, Y: Any) -> list[list[float]]:
+    """The scores of all labels, which say what was learned."""
+    return clone(classifier).fit(X, Y).predict_topk(X, Y.shape[1]).toarray().tolist()
 
 
 def has_pieces(folder: Path) -> bool:

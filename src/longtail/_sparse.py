@@ -38,7 +38,7 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
 2 columns; make it anew from its rows, columns and values.
     """
     if not sp.issparse(matrix):
-        return sp.csr_array(np.atleast_2d(np.asarray(matrix)), dtype=dtype)
+        return sp.csr_array(_as_table(matrix), dtype=dtype)
     matrix, canonical = _looked_at(matrix)
     out = sp.csr_array(matrix, dtype=dtype)
     if canonical:
@@ -51,6 +51,28 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
             out.has_sorted_indices = out.has_canonical_format = False
         out.sum_duplicates()
     return out
+
+
+NO_MATRIX = (
+    "A matrix of numbers was expected, an array or a sparse matrix with one row per point; this is "
+    "neither."
+)
+
+
+def _as_table(matrix: Any) -> NDArray[Any]:
+    """Numbers in rows and columns, of a type that scipy knows; anything else is refused."""
+    try:
+        table = np.atleast_2d(np.asarray(matrix))
+        if table.dtype.kind == "O":
+            table = table.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(NO_MATRIX) from None
+    if table.ndim != 2 or table.dtype.kind not in "buifc":
+        raise InputError(
+            f"A matrix is an array of type {table.dtype} with {table.ndim} dimensions; give "
+            "numbers in rows and columns."
+        )
+    return table.astype(np.float32) if table.dtype == np.float16 else _native(table)
 
 
 def sound(matrix: Any) -> Any:

@@ -14,16 +14,10 @@ from pathlib import Path
 import pytest
 
 import longtail
-from tests.cli import killable
 from tests.cli.files import write_docs
-from tests.forking import fork_server
+from tests.cli.killable import Moment, Training, content, killed
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-
-
-@pytest.fixture(scope="module")
-def context():
-    return fork_server()
 
 
 @pytest.fixture(scope="module")
@@ -33,90 +27,43 @@ def data(tmp_path_factory):
     return folder / "train.jsonl"
 
 
-class Training:
-    """The same command, over and over, in a folder of its own."""
-
-    def __init__(self, context, data, folder, *options):
-        self.context = context
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-        self.model = folder / "model"
-        self.words = ["train", str(data), "--to", str(self.model), "--n-jobs", "1"]
-        self.words += ["-m", "dismec", *options]
-        self.log = folder.with_suffix(".log")
-
-    def start(self, kill_at=None):
-        process = self.context.Process(
-            target=killable.run, args=(self.words, str(self.folder), kill_at, str(self.log))
-        )
-        process.start()
-        return process
-
-    def run(self, kill_at=None):
-        """Exit code of a run: negative if it was killed."""
-        process = self.start(kill_at)
-        process.join()
-        return process.exitcode
-
-    def repeat(self, call):
-        """The same command in this process, which costs less."""
-        outcome = call(*self.words)
-        assert outcome.code == 0, (self.folder.name, outcome.err)
-        assert [entry.name for entry in self.folder.iterdir()] == ["model"]  # nothing else is left
-        return content(self.model)
-
-    def moments(self):
-        """How many file operations the last undisturbed run had."""
-        return int(self.log.with_suffix(".count").read_text())
-
-
-def content(model):
-    return {file.name: file.read_bytes() for file in sorted(model.iterdir())}
+def repeat(training, call):
+    """The same command in this process, which costs less; the model that it makes."""
+    outcome = call(*training.words)
+    assert outcome.code == 0, (training.folder.name, outcome.err)
+    assert training.left() == ["model"]  # nothing else is left
+    return content(training.model)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(context, data, tmp_path_factory):
-    training = Training(context, data, tmp_path_factory.mktemp("undisturbed") / "run")
+def undisturbed(data, tmp_path_factory):
+    training = Training(data, tmp_path_factory.mktemp("undisturbed") / "run")
     assert training.run() == 0
     return training
 
 
-def killed(trainings, moments):
-    """Kill each training at its moment, two at a time; the exit codes."""
-    codes = []
-    for first in range(0, len(trainings), 2):
-        pair = zip(trainings[first : first + 2], moments[first : first + 2], strict=True)
-        processes = [training.start(moment) for training, moment in pair]
-        for process in processes:
-            process.join()
-            codes.append(process.exitcode)
-    return codes
-
-
 def test_killed_at_any_moment_the_same_command_ends_with_the_same_model(
-    context, data, undisturbed, tmp_path, call
+    data, undisturbed, tmp_path, call
 ):
     wanted = content(undisturbed.model)
     moments = range(undisturbed.moments())
-    trainings = [Training(context, data, tmp_path / f"at-{moment}") for moment in moments]
+    trainings = [Training(data, tmp_path / f"at-{moment}") for moment in moments]
     assert set(killed(trainings, moments)) == {-signal.SIGKILL}
-    left = [sorted(entry.name for entry in each.folder.iterdir()) for each in trainings]
+    left = [each.left() for each in trainings]
     assert ["model.partial"] in left
     assert ["model", "model.partial"] in left  # killed between saving and tidying up
     for training in trainings:
-        assert training.repeat(call) == wanted
+        assert repeat(training, call) == wanted
 
 
-def test_an_older_model_stands_until_the_new_one_is_whole(
-    context, data, undisturbed, tmp_path, call
-):
+def test_an_older_model_stands_until_the_new_one_is_whole(data, undisturbed, tmp_path, call):
     wanted = content(undisturbed.model)
-    older = Training(context, data, tmp_path / "older", "--set", "C=0.5")
-    before = older.repeat(call)
+    older = Training(data, tmp_path / "older", "--set", "C=0.5")
+    before = repeat(older, call)
     assert before != wanted
     last = undisturbed.moments()
     moments = [last // 4, *range(last // 2, last + 3, 2)]
-    trainings = [Training(context, data, tmp_path / f"at-{moment}") for moment in moments]
+    trainings = [Training(data, tmp_path / f"at-{moment}") for moment in moments]
     for training in trainings:
         shutil.copytree(older.model, training.model)
     assert set(killed(trainings, moments)) <= {0, -signal.SIGKILL}
@@ -126,22 +73,22 @@ def test_an_older_model_stands_until_the_new_one_is_whole(
     for training in trainings:
         longtail.load(training.model)
         assert content(training.model) in (before, wanted)
-        assert training.repeat(call) == wanted
+        assert repeat(training, call) == wanted
 
 
-def test_killed_twice_and_resumed_on_other_threads(context, data, undisturbed, tmp_path):
-    training = Training(context, data, tmp_path / "twice")
+def test_killed_twice_and_resumed_on_other_threads(data, undisturbed, tmp_path):
+    training = Training(data, tmp_path / "twice")
     for moment in (undisturbed.moments() // 3, 6):
-        assert training.run(kill_at=moment) == -signal.SIGKILL
+        assert training.run(Moment(moment)) == -signal.SIGKILL
     training.words[training.words.index("--n-jobs") + 1] = "2"
     assert training.run() == 0
     model, wanted = longtail.load(training.model), longtail.load(undisturbed.model)
     assert (model.classifier_.weights_ != wanted.classifier_.weights_).nnz == 0
 
 
-def test_checkpoints_of_other_work_are_not_used(context, data, undisturbed, tmp_path):
-    training = Training(context, data, tmp_path / "other")
-    assert training.run(kill_at=undisturbed.moments() // 2) == -signal.SIGKILL
+def test_checkpoints_of_other_work_are_not_used(data, undisturbed, tmp_path):
+    training = Training(data, tmp_path / "other")
+    assert training.run(Moment(undisturbed.moments() // 2)) == -signal.SIGKILL
     partial = training.folder / "model.partial"
     before = sorted(partial.rglob("*"))
     training.words += ["--set", "C=2"]
@@ -153,9 +100,9 @@ def test_checkpoints_of_other_work_are_not_used(context, data, undisturbed, tmp_
     assert not training.model.exists()
 
 
-def test_checkpoints_of_other_data_of_the_same_name(context, data, undisturbed, tmp_path):
-    training = Training(context, data, tmp_path / "other")
-    assert training.run(kill_at=undisturbed.moments() // 2) == -signal.SIGKILL
+def test_checkpoints_of_other_data_of_the_same_name(data, undisturbed, tmp_path):
+    training = Training(data, tmp_path / "other")
+    assert training.run(Moment(undisturbed.moments() // 2)) == -signal.SIGKILL
     (tmp_path / "else").mkdir()
     lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "else" / data.name).write_text("".join(lines[:-5]), encoding="utf-8")
@@ -251,3 +198,11 @@ def test_something_else_in_the_place_of_the_checkpoints(call, data, tmp_path, co
     assert [p.name for p in tmp_path.iterdir()] == ["model.partial"]
     mine = partial if content == "file" else Path(partial / "checkpoint" / "mine")
     assert mine.read_text() == "mine"
+
+
+def test_a_setting_of_several_values_does_not_hinder_going_on(data, tmp_path):
+    options = ("--set", "strengths=1.0,0.25", "--set", "folds=2")
+    training = Training(data, tmp_path / "cv", *options, method="proxml-cv")
+    assert training.run(Moment(15)) == -signal.SIGKILL
+    assert training.left() == ["model.partial"]
+    assert training.run() == 0, training.log.read_text()

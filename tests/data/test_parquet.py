@@ -57,3 +57,29 @@ def test_flipped_bytes_are_read_or_refused(file):
         file.write_bytes(changed)
         with contextlib.suppress(DataError):
             assert len(read_parquet(file)) == 9000
+
+
+def test_a_file_that_claims_other_rows_than_it_holds(file, monkeypatch):
+    decode = _parquet_child.decode
+
+    class Claims:
+        """A frame whose number of rows is not that of its table."""
+
+        def __init__(self, frame):
+            self.frame = frame
+
+        def __getattr__(self, name):
+            return getattr(self.frame, name)
+
+        def select(self, what):
+            return (
+                self.frame.select(what) if isinstance(what, list) else self.frame.select(what + 1)
+            )
+
+    import polars as pl
+
+    scan = pl.scan_parquet
+    monkeypatch.setattr(pl, "scan_parquet", lambda *a, **k: Claims(scan(*a, **k)))
+    assert list(decode(str(file), ["text"]))[1:] == [
+        {"error": "it claims 9001 rows and holds 9000"}
+    ]

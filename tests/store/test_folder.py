@@ -29,7 +29,7 @@ from longtail.store import (
     register,
     write,
 )
-from longtail.store.folder import sealed
+from tests.resealing import reseal
 from tests.store.states import Thing, assert_same, states
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -65,14 +65,6 @@ def example():
 def model(tmp_path):
     write(tmp_path / "model", example(), meta={"rows": 12})
     return tmp_path / "model"
-
-
-def reseal(folder, **changes):
-    """Change `model.json` as a careful forger would: with all checksums right."""
-    content = json.loads((folder / JSON).read_text())
-    del content["checksum"]
-    content |= changes
-    (folder / JSON).write_bytes(sealed({k: v for k, v in content.items() if v is not ...}))
 
 
 @given(states)

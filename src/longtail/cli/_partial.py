@@ -6,6 +6,7 @@ training, in the form of `longtail.runtime.checkpoint`.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +51,7 @@ class Partial:
         target = Path(os.path.realpath(model))
         self.folder = target.with_name(f"{target.name}.partial")
         self.checkpoint = self.folder / "checkpoint"
-        self._notes = notes
+        self._notes = json.loads(json.dumps(notes))  # as they come back: tuples become lists
 
     def check(self) -> bool:
         """Whether there is something to go on from; refuse a folder that is something else."""

@@ -29,10 +29,14 @@ def decode(path: str, columns: Sequence[str]) -> Iterator[Any]:
     try:
         frame = pl.scan_parquet(path, glob=False)
         names = frame.collect_schema().names()
-        yield {"columns": names, "rows": int(frame.select(pl.len()).collect().item())}
+        claimed = int(frame.select(pl.len()).collect().item())
+        yield {"columns": names, "rows": claimed}
         if not set(columns) <= set(names):
             return
         table = frame.select(list(dict.fromkeys(columns))).collect()
+        if len(table) != claimed:
+            yield {"error": f"it claims {claimed} rows and holds {len(table)}"}
+            return
         first = 0
         while first < len(table):
             rows = table.slice(first, ROWS)

@@ -42,6 +42,7 @@ from longtail.labels.tables import are_numbers, table_columns, table_values
 Kind = Literal["multiclass", "dense", "sparse", "names"]
 """The form that labels came in, which is the form that predictions go out in."""
 
+MOST_LABELS = 2**31 - 1
 _NOT_A_MATRIX = "A label matrix holds 0 and 1; for names, give a list of label collections."
 
 
@@ -102,7 +103,7 @@ def encode_labels(Y: Any, *, label_names: Sequence[Hashable] | None = None) -> E
 
 
 def _encode(Y: Any, label_names: Sequence[Hashable] | None) -> EncodedLabels:
-    if hasattr(Y, "__array__") and not hasattr(Y, "__iter__"):
+    if isinstance(Y, memoryview) or (hasattr(Y, "__array__") and not hasattr(Y, "__iter__")):
         Y = np.asarray(Y)
     if Y is None or isinstance(Y, str | bytes) or not hasattr(Y, "__iter__"):
         raise InputError(
@@ -206,7 +207,7 @@ def _encode_array(array: NDArray[Any], label_names: Sequence[Hashable] | None) -
     if array.ndim == 2:
         if array.dtype.kind not in "buifcO":
             raise InputError(_NOT_A_MATRIX)
-        matrix = _checked(sp.csr_array(array.astype(float) if array.dtype == object else array))
+        matrix = _checked(as_csr(array))
         return _encode_matrix(matrix, label_names, "dense")
     if array.ndim != 1:
         raise InputError(
@@ -304,6 +305,8 @@ def _encode_matrix(
 ) -> EncodedLabels:
     """A matrix with the names of its columns, or their numbers."""
     width = matrix.shape[1]
+    if width > MOST_LABELS:
+        raise InputError(f"y has {width:,} columns, more than the 2^31 - 1 labels allowed.")
     if names is None:
         return EncodedLabels(matrix, np.arange(width), kind, named=False)
     names = listed(names)

@@ -124,7 +124,7 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
 
     numpy keeps all strings at the width of the longest. Where that would take `MOST_PADDING` times
     what they hold, and more than a megabyte, they are objects, too. A name of more than
-    `LONGEST_NAME` characters is refused.
+    `LONGEST_NAME` characters, or with half of a surrogate pair, is refused.
 
     Examples
     --------
@@ -135,6 +135,7 @@ def name_array(names: Sequence[Any]) -> NDArray[Any]:
         return names
     kinds = {type(name) for name in names}
     if kinds == {str}:
+        _refuse_halves(names)
         lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
         longest = int(lengths.max())
         if longest > LONGEST_NAME:
@@ -166,6 +167,17 @@ def padded_size(lengths: NDArray[np.int64]) -> int:
     """
     padded = int(lengths.max(initial=1)) * len(lengths)
     return 4 * padded if padded <= max(2**18, MOST_PADDING * int(lengths.sum())) else 0
+
+
+def _refuse_halves(names: Sequence[str]) -> None:
+    """Refuse a name that UTF-8 cannot hold."""
+    for name in names:
+        try:
+            name.isascii() or name.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"The name {name!a:.40} holds half of a surrogate pair; correct it."
+            ) from None
 
 
 def listed(names: Any) -> list[Any]:

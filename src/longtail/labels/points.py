@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import all_finite, as_csr, sound
+from longtail._sparse import NO_MATRIX, all_finite, as_csr, sound
 from longtail.errors import InputError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
@@ -79,6 +79,8 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         checked = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
         )
+    except (TypeError, OverflowError):
+        raise InputError(NO_MATRIX) from None
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
     return as_csr(checked)
@@ -88,7 +90,10 @@ def as_row(x: Any) -> Any:
     """One point, given with one dimension or two, with two."""
     if sp.issparse(x):
         return x.reshape(1, -1) if x.ndim == 1 else x
-    return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
+    try:
+        return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
+    except ValueError:
+        raise InputError(NO_MATRIX) from None
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
@@ -146,6 +151,8 @@ def shares_memory(part: sp.csr_array, given: Any) -> bool:
 def _one_sentence(message: str) -> str:
     """scikit-learn's complaint about X, shortened to the cause and the remedy."""
     first = message.splitlines()[0].rstrip(".:")
+    if first.startswith("setting an array element with a sequence"):
+        return NO_MATRIX
     if "could not convert string to float" in first:
         return "X holds texts; make features of them, as TextFeatures and Tagger do."
     if first.startswith("The feature names should match"):
