@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import from_ranked, ranked
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.errors import InputError, ModelError, ParameterError, memory_needed
 from longtail.explanation import Explanation
 from longtail.labels import (
     EncodedLabels,
@@ -190,6 +190,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
         """
         return self._fit_points(X, y, label_names, checkpoint, progress)
 
+    @memory_needed("to train")
     def _fit_points(
         self, X: Any, y: Any, names: Any, checkpoint: Any, progress: Any, sample_weight: Any = None
     ) -> Self:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.errors import InputError, ModelError, ParameterError, memory_needed
 from longtail.features import TextFeatures
 from longtail.features.made import is_matrix, make_features, usual_features
 from longtail.labels import LabelledPoints, name_array
@@ -431,7 +431,8 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
     >>> load(folder).predict([[1, 0]]).tolist()
     ['snow']
     """
-    model = store.read(path, verify=verify)
+    with memory_needed(f"to load {path}"):
+        model = store.read(path, verify=verify)
     if not isinstance(model, Storable):
         raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
     return model

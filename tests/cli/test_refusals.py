@@ -123,7 +123,10 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["train", "DATA", "--to", "FOLDER", "-q"], ["not empty and not a longtail model"]),
         (["train", "DATA", "--to", "DATA/m", "-q"], ["cannot be written"]),
         (["train", "DATA", "--to", "m", "--ngram-range", "x"], ["--ngram-range must be two"]),
-        (["train", "DATA", "--to", "m", "--ngram-range", "3,2"], ["two positive whole"]),
+        (
+            ["train", "DATA", "--to", "m", "--ngram-range", "3,2"],
+            ["two whole numbers from 1 to 20"],
+        ),
         (["train", "DATA", "--to", "m", "--min-df", "x"], ["--min-df"]),
         (["train", "DATA", "--to", "m", "--stop-words", "nowhere"], ["--stop-words", "nowhere"]),
         (["train", "DATA", "--to", "m", "--norm", "l7"], ["--norm must be 'l2', 'l1', 'max'"]),

@@ -18,7 +18,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longtail.errors import LongtailError, LongtailWarning, SkippedRowsWarning, printable
+from longtail.errors import (
+    LongtailError,
+    LongtailWarning,
+    OutOfMemoryError,
+    SkippedRowsWarning,
+    is_out_of_memory,
+    printable,
+)
 
 REFUSED = 1
 SOME_SKIPPED = 3
@@ -57,12 +64,14 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             _let_go_of_output()
             code = NOBODY_READS
-        except OSError as error:
-            place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            complain(f"{place}{error.strerror or error}")
-            code = REFUSED
-        except MemoryError:
-            complain("there is not enough memory for this; use fewer points or features.")
+        except BaseException as error:
+            if is_out_of_memory(error):
+                complain(OutOfMemoryError("for this"))
+            elif isinstance(error, OSError):
+                place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+                complain(f"{place}{error.strerror or error}")
+            else:
+                raise
             code = REFUSED
         raise typer.Exit(code)
 

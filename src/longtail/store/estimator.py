@@ -6,6 +6,8 @@ import inspect
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,11 +16,17 @@ from longtail.store.folder import write
 from longtail.store.protocol import register
 
 
+LARGEST = 1e18
+"""The largest magnitude of a learned number: its square, and a score, fit into float32."""
+
+
 class StoredEstimator(BaseEstimator):
     """A `Storable` estimator: kept are its parameters, and what it learned, `name_` by `name_`.
 
     A subclass gets its name in files by a class attribute `stored_as`. It may override
-    `_check_state`, which is called when a fitted one was read.
+    `_check_state`, which is called when a fitted one was read. Learned numbers are finite and of
+    moderate size, whatever holds them, except in the attributes that `records` names: what was
+    noted about the training and is not used to predict.
 
     Examples
     --------
@@ -36,6 +44,7 @@ class StoredEstimator(BaseEstimator):
     """
 
     stored_as: ClassVar[str] = ""
+    records: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -54,6 +63,7 @@ class StoredEstimator(BaseEstimator):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_")
         }
+        self._check_numbers(learned, "scale the rows of X, as RowScaler does, and train again")
         return {"parameters": self.get_params(deep=False), "learned": learned}
 
     @classmethod
@@ -74,8 +84,37 @@ class StoredEstimator(BaseEstimator):
                 raise ModelError(f"The model holds an attribute {name!r}, which none should have.")
             setattr(self, name, value)
         if learned:
+            cls._check_numbers(learned, "it was altered")
             self._check_state()
         return self
 
+    @classmethod
+    def _check_numbers(cls, learned: dict[str, Any], remedy: str) -> None:
+        """Refuse, with `ModelError`, learned numbers that no score should be made of."""
+        for name, value in learned.items():
+            if name not in cls.records and not _is_moderate(value):
+                raise ModelError(
+                    f"The model's {name} holds NaN, infinity or a number beyond ±{LARGEST:g}; "
+                    f"{remedy}."
+                )
+
     def _check_state(self) -> None:
         """Refuse, with `ModelError`, learned parts that do not fit each other."""
+
+
+def _is_moderate(value: Any) -> bool:
+    """Whether all fractions in a value are; objects within it look after themselves.
+
+    Arrays are read in place: they may be larger than the memory.
+    """
+    if isinstance(value, dict):
+        return all(map(_is_moderate, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_moderate, value))
+    if isinstance(value, float):
+        return -LARGEST <= value <= LARGEST
+    data = value.data if sp.issparse(value) else value
+    if not isinstance(data, np.ndarray | np.floating) or data.dtype.kind != "f" or not data.size:
+        return True
+    # float16 ends at 65,504: sums overflow, and kernels do not know it
+    return data.dtype.itemsize > 2 and bool(-LARGEST <= data.min() and data.max() <= LARGEST)

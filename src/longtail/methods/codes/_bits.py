@@ -169,7 +169,7 @@ class BitClassifier(ExtremeClassifier):
             or np.diff(code.indptr)[hubs].any()
             or not is_csr(
                 weights, (self.n_features_in_ + 1, code.shape[1] + len(hubs)),
-                np.float32, np.float64, finite=True,
+                np.float32, np.float64,
             )
         ):  # fmt: skip
             raise ModelError("The code of the model does not fit its labels; it was altered.")

@@ -38,6 +38,7 @@ from longtail.parameters import (
     Prune,
     Seed,
     each,
+    at_least,
     is_count,
 )
 from longtail.runtime.estimates import Estimate, matrix_bytes
@@ -105,8 +106,8 @@ class ProXMLCV(ProXML):
         strengths: Annotated[
             tuple[float, ...] | int,
             Must(
-                "a list of positive, finite numbers, or how many of them from 2 on",
-                lambda value: is_count(value, 2) or each(POSITIVE).allows(value),
+                "a list of positive, finite numbers, or how many of them, from 2 to 1000",
+                lambda value: at_least(2, 1000).allows(value) or each(POSITIVE).allows(value),
             ),
             "The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to "
             "0.1 times the median length of the rows of X.",

@@ -326,7 +326,7 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
         for name in ("weights_", "lowest_", "range_"):
             needed = ((len(SIMILARITY_NAMES),), np.float64)
-            if not is_array(getattr(self, name, None), *needed, finite=True):
+            if not is_array(getattr(self, name, None), *needed):
                 raise wrong
         numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
         if (
