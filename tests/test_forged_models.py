@@ -6,7 +6,6 @@ import faulthandler
 import random
 import sys
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 

@@ -123,9 +123,9 @@ def is_out_of_memory(error: BaseException) -> bool:
         if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
             return True
         foreign = type(seen).__name__ in ("PanicException", "LLVMException", "SafetensorError")
-        if foreign or isinstance(seen, RuntimeError | ImportError | SystemError):
-            if _NO_MEMORY.search(str(seen)):
-                return True
+        told = foreign or isinstance(seen, RuntimeError | ImportError | SystemError)
+        if told and _NO_MEMORY.search(str(seen)):
+            return True
         seen = seen.__cause__ or seen.__context__
     return False
 

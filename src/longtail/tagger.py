@@ -27,6 +27,7 @@ from longtail.runtime.estimates import Estimate
 from longtail.runtime.kept import on_one_model
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
+from longtail.store.estimator import is_trained
 from longtail.store.protocol import stored_name
 
 
@@ -397,6 +398,7 @@ class Tagger(StoredEstimator):
             not isinstance(getattr(self, "classifier_", None), ExtremeClassifier)
             or not hasattr(getattr(self, "features_", None), "transform")
             or type(getattr(self, "takes_text_", None)) is not bool
+            or not (is_trained(self.classifier_) and is_trained(self.features_))
         ):
             raise ModelError("The parts of the tagger are not what they should be.")
 
@@ -435,4 +437,6 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
         model = store.read(path, verify=verify)
     if not isinstance(model, Storable):
         raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
+    if not is_trained(model):
+        raise ModelError(f"{path}: holds a {type(model).__name__} that was not trained.")
     return model

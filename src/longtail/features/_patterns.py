@@ -1,10 +1,11 @@
-"""Whether a regular expression finds words in a time that grows with the text, not beyond all bounds.
+"""Whether a regular expression finds words in a time that grows moderately.
 
 Python's `re` tries one way after another, `(\\w+)+!` in 2^n ways on n letters, and a thread that
 searches can neither be interrupted nor lets others run. No rule about the look of a pattern tells
 the harmful from the harmless: `\\w+(?:-\\w+)*` repeats repeats and is what people use. So a pattern
 is tried in another process, which the system ends after some time of the processor, on texts that
-are made of its own repeats. Patterns with at most one choice cannot do harm and are not tried.
+are made of its own repeats. Patterns with at most one choice, which is not repeated, cannot do harm
+and are not tried.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -24,7 +26,7 @@ LONGEST_PATTERN = 10_000  # characters
 SECONDS = 0.5  # of the processor that a probe may take; an honest one takes some milliseconds
 PATIENCE = 60.0  # seconds for all of them, where the system cannot limit the processor
 TIMES = 64  # repeats that show exponential time
-MANY_TIMES = 2_000  # repeats that show a cube; a square is allowed, since words are short
+MANY_TIMES = 1_000  # repeats that show a cube; a square is allowed, since words are short
 SAMPLES = 8  # texts per repeat
 MOST_PROBES = 500
 ENDS = ("", "!", "\n\0 ")  # after a run, so that a match has to be given up
@@ -51,10 +53,11 @@ def is_quick(pattern: str) -> bool:
     (True, True, False)
     """
     tree = _parsed(pattern)
-    if len(list(_choices(tree))) <= 1:
+    nested = _is_nested(tree)
+    if not nested and len(list(_choices(tree))) <= 1:
         return True
     verdict = _tried(pattern, list(_probes(tree)))
-    return not _is_nested(tree) if verdict is None else verdict
+    return not nested if verdict is None else verdict
 
 
 def _tried(pattern: str, probes: list[str]) -> bool | None:
@@ -152,10 +155,8 @@ class _Sample:
 
     def of(self, tree: Any) -> str:
         """The text; without the rest of the pattern."""
-        try:
+        with suppress(_Pumped):
             self._write(tree)
-        except _Pumped:
-            pass
         return "".join(self._written)[: 4 * MANY_TIMES]
 
     def _write(self, tree: Any) -> None:

@@ -36,6 +36,17 @@ def is_csr(
     return isinstance(value, sp.csr_array) and _fits(value, value.data, shape, dtypes, finite)
 
 
+def is_label_matrix(value: Any, shape: tuple[int | None, ...]) -> TypeGuard[Any]:
+    """Whether a value is a `csr_array` of ones, each row with ascending columns.
+
+    Examples
+    --------
+    >>> is_label_matrix(sp.csr_array([[0, 1]]), (None, 2)), is_label_matrix(sp.eye(2) * 3, (2, 2))
+    (True, False)
+    """
+    return is_csr(value, shape) and value.has_canonical_format and bool((value.data == 1).all())
+
+
 def _fits(value: Any, data: Any, shape: Any, dtypes: tuple[Any, ...], finite: bool) -> bool:
     return (
         len(value.shape) == len(shape)

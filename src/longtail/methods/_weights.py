@@ -76,7 +76,8 @@ class WeightedFit(Classifier):
         -------
         self
         """
-        return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
+        with memory_needed("to train"):
+            return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
 
     def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
         """Weights of the points in each problem, as `fit_linear` takes them."""

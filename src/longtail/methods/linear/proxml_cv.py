@@ -37,8 +37,8 @@ from longtail.parameters import (
     Must,
     Prune,
     Seed,
-    each,
     at_least,
+    each,
     is_count,
 )
 from longtail.runtime.estimates import Estimate, matrix_bytes

@@ -118,6 +118,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     method: ClassVar[str] = "dbpc"
     paper: ClassVar[str] = "Shen et al. 2018"
     kept_data: ClassVar[tuple[str, ...]] = ("closest_points_",)
+    any_numbers: ClassVar[tuple[str, ...]] = ("validation_f1_",)
 
     codes_: NDArray[np.uint64]
     prototype_labels_: sp.csr_array
