@@ -6,10 +6,13 @@ import faulthandler
 import random
 import sys
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
+import longtail
 from longtail import ConditionalBernoulliMixture, LabelPowerset, RowScaler, Tagger, TextFeatures
+from longtail.errors import ModelError
 from longtail.methods.registry import methods
 from longtail.testing.problem import names_of, small_problem
 from tests.forging import alterations, contents, outcome, write_forged
@@ -87,3 +90,78 @@ def test_some_alterations_are_refused_or_harmless(name, fast_folder, seen_hangin
 @pytest.mark.parametrize("name", NAMES)
 def test_every_alteration_is_refused_or_harmless(name, fast_folder, seen_hanging):
     tried(name, fast_folder, list, seen_hanging)
+
+
+def _set(*path, to):
+    """An alteration of one value in the state."""
+
+    def alter(state, arrays):
+        for key in path[:-1]:
+            state = state[key]
+        state[path[-1]] = to
+
+    return alter
+
+
+def _entry(name, value):
+    """An alteration of the last entry of an array."""
+
+    def alter(state, arrays):
+        arrays[name] = arrays[name].copy()
+        arrays[name].reshape(-1)[-1] = value
+
+    return alter
+
+
+_FEATURES = ("state", "learned", "features_", "state", "parameters")
+_LEAF_THAT_IS_NO_NODE = 10**6
+
+
+@pytest.mark.parametrize(
+    ("name", "alter", "says"),
+    [
+        ("tagger of texts", _set(*_FEATURES, "token_pattern", to=r"(?:\w+)+!"), "token_pattern"),
+        ("tagger of texts", _set(*_FEATURES, "token_pattern", to="(" * 5000), "token_pattern"),
+        ("tagger of texts", _set(*_FEATURES, "ngram_range", to=[1, 10**6]), "ngram_range"),
+        ("cdn", _set("state", "parameters", "n_burn_in", to=2**31), "n_burn_in"),
+        ("cdn", _set("state", "parameters", "n_samples", to=2**31), "n_samples"),
+        ("pcc", _set("state", "parameters", "beam", to=2**40), "beam"),
+        ("dismec", _set("state", "parameters", "n_jobs", to=2**40), "n_jobs"),
+        ("dismec", _entry("learned.weights_.data", np.nan), "weights_ holds NaN"),
+        ("plst", _entry("learned.weights_", np.inf), "weights_ holds NaN, infinity"),
+        ("ml-knn", _entry("learned.odds_", np.nan), "odds_ holds NaN"),
+        ("powerset of trees", _entry("learned.trees_.left", 0), "no trees"),
+        ("powerset of trees", _entry("learned.trees_.right", _LEAF_THAT_IS_NO_NODE), "no trees"),
+        ("powerset of trees", _entry("learned.trees_.feature", 10**6), "no trees"),
+        ("powerset of trees", _entry("learned.trees_.value", np.nan), "trees_ holds NaN"),
+    ],
+)
+def test_what_would_hang_or_give_no_numbers_is_refused(
+    name, alter, says, fast_folder, seen_hanging
+):
+    seen_hanging()
+    model, _ = fitted(name)
+    model.save(fast_folder / "model")
+    write_forged(fast_folder / "forged", *contents(fast_folder / "model"), (says, alter))
+    with pytest.raises(ModelError, match=says) as caught:
+        longtail.load(fast_folder / "forged")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_classifier_that_is_a_mapping_is_none(fast_folder):
+    model, _ = fitted("tagger of rows")
+    model.save(fast_folder / "model")
+    content, arrays = contents(fast_folder / "model")
+    content["state"]["state"]["learned"]["classifier_"] = {}
+    arrays = {name: array for name, array in arrays.items() if "classifier_" not in name}
+    write_forged(fast_folder / "forged", content, arrays, ("", lambda state, arrays: None))
+    with pytest.raises(ModelError, match="parts of the tagger"):
+        longtail.load(fast_folder / "forged")
+
+
+def test_what_cannot_be_loaded_is_not_saved(fast_folder):
+    model, _ = fitted("dismec")
+    model.weights_ = model.weights_.copy()
+    model.weights_.data[0] = np.inf
+    with pytest.raises(ModelError, match="scale the rows"):
+        model.save(fast_folder / "model")

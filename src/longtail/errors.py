@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import math
 import os
 import re
 import warnings
@@ -105,6 +106,16 @@ _NO_MEMORY = re.compile(
 )
 
 
+def address_space() -> float:
+    """Bytes of addresses that this process may use: `ulimit -v`, inf for no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else float(limit)
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error, or what led to it, says that there is no more memory.
 
@@ -123,8 +134,11 @@ def is_out_of_memory(error: BaseException) -> bool:
         if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
             return True
         foreign = type(seen).__name__ in ("PanicException", "LLVMException", "SafetensorError")
-        told = foreign or isinstance(seen, RuntimeError | ImportError | SystemError)
+        told = foreign or isinstance(seen, OSError | RuntimeError | ImportError | SystemError)
         if told and _NO_MEMORY.search(str(seen)):
+            return True
+        # An extension that could not allocate says nothing else.
+        if isinstance(seen, SystemError) and address_space() < math.inf:
             return True
         seen = seen.__cause__ or seen.__context__
     return False

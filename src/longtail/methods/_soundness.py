@@ -7,6 +7,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
+from longtail.parameters import is_number
+
 
 def is_array(
     value: Any, shape: tuple[int | None, ...], *dtypes: Any, finite: bool = False
@@ -45,6 +47,22 @@ def is_label_matrix(value: Any, shape: tuple[int | None, ...]) -> TypeGuard[Any]
     (True, False)
     """
     return is_csr(value, shape) and value.has_canonical_format and bool((value.data == 1).all())
+
+
+def are_columns(*columns: Any) -> bool:
+    """Whether values can stand side by side in a table: equally many numbers each.
+
+    Examples
+    --------
+    >>> are_columns([1.0, 2.0], np.zeros(2)), are_columns([1.0], np.zeros(2)), are_columns("ab")
+    (True, False, False)
+    """
+    return len({len(each) for each in columns if isinstance(each, list | np.ndarray)}) <= 1 and all(
+        all(map(is_number, each))
+        if isinstance(each, list)
+        else is_array(each, (None,)) and each.dtype.kind in "iuf"
+        for each in columns
+    )
 
 
 def _fits(value: Any, data: Any, shape: Any, dtypes: tuple[Any, ...], finite: bool) -> bool:

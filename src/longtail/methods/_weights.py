@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.errors import memory_needed
 from longtail.parameters import POSITIVE, Must
 from longtail.runtime.run import Progress, Run
 from longtail.solvers.linear.class_weights import ClassWeights

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.data.split import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
+from longtail.methods._soundness import are_columns
 from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
 from longtail.methods.linear.proxml import (
@@ -345,9 +346,8 @@ class ProXMLCV(ProXML):
         if (
             not isinstance(results, dict)
             or not wanted <= set(results)
-            or not all(isinstance(values, np.ndarray) for values in results.values())
-            or len({values.shape for values in results.values()}) != 1
-            or results["strength"].ndim != 1
+            or not are_columns(*results.values())
+            or not (np.abs(results["nonzeros"]) < 2**53).all()
         ):
             raise ModelError("The cv_results_ of the model do not fit each other; it was altered.")
 
