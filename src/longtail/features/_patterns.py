@@ -175,10 +175,8 @@ class _Sample:
                 for _ in range(max(min(least + more, int(value[1])), int(inside))):
                     self._write(value[2])
             elif operation == "BRANCH":
-                inside = [
-                    part for part in value[1] if any(r is self._pumped for r in _repeats(part))
-                ]
-                self._write(self._one_of(inside or list(value[1])))
+                ways = [w for w in value[1] if any(r is self._pumped for r in _repeats(w))]
+                self._write(self._one_of(ways or list(value[1])))
             elif operation == "LITERAL":
                 self._written.append(chr(value))
             elif operation == "NOT_LITERAL":
