@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from longtail.parameters import is_number
+from longtail.store.estimator import LARGEST
 
 
 def is_array(
@@ -50,7 +51,7 @@ def is_label_matrix(value: Any, shape: tuple[int | None, ...]) -> TypeGuard[Any]
 
 
 def are_columns(*columns: Any) -> bool:
-    """Whether values can stand side by side in a table: equally many numbers each.
+    """Whether values can stand side by side in a table: equally many numbers each, or NaN.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def are_columns(*columns: Any) -> bool:
     return len({len(each) for each in columns if isinstance(each, list | np.ndarray)}) <= 1 and all(
         all(map(is_number, each))
         if isinstance(each, list)
-        else is_array(each, (None,)) and each.dtype.kind in "iuf"
+        else is_array(each, (None,), np.int64, np.float64) and not (np.abs(each) > LARGEST).any()
         for each in columns
     )
 

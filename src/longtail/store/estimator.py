@@ -114,7 +114,7 @@ def is_trained(value: Any) -> bool:
 
 
 def _is_moderate(value: Any) -> bool:
-    """Whether all fractions in a value are; objects within it look after themselves.
+    """Whether the numbers in a value are; objects within it look after themselves.
 
     Arrays are read in place: they may be larger than the memory.
     """
@@ -122,7 +122,7 @@ def _is_moderate(value: Any) -> bool:
         return all(map(_is_moderate, value.values()))
     if isinstance(value, list | tuple):
         return all(map(_is_moderate, value))
-    if isinstance(value, float):
+    if isinstance(value, int | float):
         return -LARGEST <= value <= LARGEST
     data = value.data if sp.issparse(value) else value
     if not isinstance(data, np.ndarray | np.floating) or data.dtype.kind != "f" or not data.size:

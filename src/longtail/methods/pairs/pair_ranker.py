@@ -328,7 +328,9 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             needed = ((len(SIMILARITY_NAMES),), np.float64)
             if not is_array(getattr(self, name, None), *needed):
                 raise wrong
-        numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
+        numbers = {
+            name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_", "C_")
+        }
         if (
             not (self.range_ > 1e-100).all()  # weights are divided by it
             or any(

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import ModelError, ParameterError
 from longtail.explanation import Explanation, as_column
-from longtail.methods._soundness import are_columns, is_array
+from longtail.methods._soundness import is_array
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.prototypes._rows import prototype_count, steps_of
 from longtail.methods.prototypes._trainable import Decoder, Units
@@ -482,7 +482,7 @@ class DeepBinaryPrototypes(VotingClassifier):
             or not (np.isfinite(labels.data) & (labels.data >= 0)).all()
             or encoder.n_features != self.n_features_in_
             or not is_count(getattr(self, "n_values_", 0), 0)
-            or not are_columns(getattr(self, "validation_f1_", None))
+            or not is_array(getattr(self, "validation_f1_", None), (None,), np.float64)
             or not is_count(getattr(self, "best_round_", None), 0)
         ):
             raise ModelError("The prototypes of the model do not fit each other; it was altered.")
