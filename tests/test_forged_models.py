@@ -157,11 +157,3 @@ def test_a_classifier_that_is_a_mapping_is_none(fast_folder):
     write_forged(fast_folder / "forged", content, arrays, ("", lambda state, arrays: None))
     with pytest.raises(ModelError, match="parts of the tagger"):
         longtail.load(fast_folder / "forged")
-
-
-def test_what_cannot_be_loaded_is_not_saved(fast_folder):
-    model, _ = fitted("dismec")
-    model.weights_ = model.weights_.copy()
-    model.weights_.data[0] = np.inf
-    with pytest.raises(ModelError, match="scale the rows"):
-        model.save(fast_folder / "model")

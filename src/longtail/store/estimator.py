@@ -63,7 +63,6 @@ class StoredEstimator(BaseEstimator):
             for name, value in vars(self).items()
             if name.endswith("_") and not name.startswith("_")
         }
-        self._check_numbers(learned, "scale the rows of X, as RowScaler does, and train again")
         return {"parameters": self.get_params(deep=False), "learned": learned}
 
     @classmethod
@@ -84,19 +83,19 @@ class StoredEstimator(BaseEstimator):
                 raise ModelError(f"The model holds an attribute {name!r}, which none should have.")
             setattr(self, name, value)
         if learned:
-            cls._check_numbers(learned, "it was altered")
+            cls._check_numbers(learned)
             self._check_state()
         return self
 
     @classmethod
-    def _check_numbers(cls, learned: dict[str, Any], remedy: str) -> None:
+    def _check_numbers(cls, learned: dict[str, Any]) -> None:
         """Refuse, with `ModelError`, learned numbers that no score should be made of."""
         free = {name for each in cls.__mro__ for name in vars(each).get("any_numbers", ())}
         for name, value in learned.items():
             if name not in free and not _is_moderate(value):
                 raise ModelError(
                     f"The model's {name} holds NaN, infinity or a number beyond ±{LARGEST:g}; "
-                    f"{remedy}."
+                    "it was altered."
                 )
 
     def _check_state(self) -> None:
