@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,17 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         compile_share(int(worker.removeprefix("gw")))
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def fast_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one, for tests that bring hundreds of files to the disk."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="longtail-test-", dir=memory) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

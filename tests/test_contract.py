@@ -275,7 +275,7 @@ class TestContract:
     @pytest.mark.base_decides
     def test_a_model_loads_on_a_machine_with_fewer_cores(self, classifier, small, tmp_path):
         classifier.fit(*small)
-        for n_jobs in (10**6, -(10**6)):
+        for n_jobs in (1024, -1024):
             classifier.set_params(n_jobs=n_jobs).save(tmp_path / "model")
             assert longtail.load(tmp_path / "model").n_jobs == n_jobs
 

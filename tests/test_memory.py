@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import longtail
+from longtail import DiSMEC
 from longtail.data import make_longtail
-from longtail.errors import InputError
+from longtail.errors import InputError, OutOfMemoryError
 from longtail.methods.registry import find_method, methods
 from tests.instances import REPRESENTATIVES, mostly_exhaustive
 from tests.peaks import D, L, N, peaks, problem
@@ -88,3 +90,23 @@ def test_a_limit_below_a_dense_matrix_holds_where_the_others_are_measured(method
     with pytest.raises(InputError, match=r"[\d.]+ [GM]B .* memory_limit of 0\.25 GB") as caught:
         find_method(method).estimator(memory_limit=limit).fit(data.X, data.Y)
     assert "\n" not in str(caught.value)
+
+
+def test_no_memory_is_a_sentence_that_says_what_it_was_for(tmp_path, monkeypatch):
+    X, y = np.eye(4), [["a"], ["b"], ["a"], ["b"]]
+    model = DiSMEC().fit(X, y)
+    model.save(tmp_path / "model")
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(DiSMEC, "_fit", fail)
+    monkeypatch.setattr(DiSMEC, "_topk", fail)
+    monkeypatch.setattr(DiSMEC, "from_state", fail)
+    for attempt, purpose in (
+        (lambda: DiSMEC().fit(X, y), "to train"),
+        (lambda: model.predict_topk(X, 1), "to predict"),
+        (lambda: longtail.load(tmp_path / "model"), "to load"),
+    ):
+        with pytest.raises(OutOfMemoryError, match=f"^There is not enough memory {purpose}.*\\.$"):
+            attempt()

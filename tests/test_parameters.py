@@ -81,8 +81,11 @@ REFUSED = [
         for value in (0, -1, math.inf, math.nan, "1", True)
     ],
     *[("prune", value, "zero or a positive number") for value in (-1, math.inf, None)],
-    *[("size", value, "a whole number of at least 1, or None") for value in (0, 1.0, True, "3")],
-    ("warmup", -1, "a whole number of at least 0"),
+    *[
+        ("size", value, "a whole number from 1 to 10**9, or None")
+        for value in (0, 1.0, True, 2**40)
+    ],
+    ("warmup", -1, "a whole number from 0 to 10**9"),
     *[("few", value, "a whole number from 1 to 5") for value in (0, 6, 2.5)],
     *[("share", value, "a share between 0 and 1") for value in (0, 1, None)],
     ("validation", 1, "a share from 0 to below 1"),
@@ -92,7 +95,10 @@ REFUSED = [
     *[("sizes", v, "a list of at least one value") for v in ((), (1, 2), 3, "23", None)],
     ("memory_limit", 0, "a positive number, or inf for no limit"),
     *[("random_state", v, "a whole number from 0 to 2**32 - 1, or None") for v in (-1, 2**32, 1.0)],
-    *[("n_jobs", v, "a whole number other than 0, or None") for v in (0, True, 1.0)],
+    *[
+        ("n_jobs", v, "a whole number from -1024 to 1024 other than 0, or None")
+        for v in (0, True, 1.0, 2**31, -(2**31))
+    ],
 ]
 
 

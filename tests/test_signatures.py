@@ -212,7 +212,7 @@ def test_every_random_state_is_refused_in_one_sentence(wrong):
 
 def test_whole_numbers_are_refused_in_one_place():
     sources = (ROOT / "src" / "longtail").rglob("*.py")
-    said = [path.name for path in sources if "a whole number of at least {" in path.read_text()]
+    said = [path.name for path in sources if "a whole number from {" in path.read_text()]
     assert said == ["parameters.py"]
 
 

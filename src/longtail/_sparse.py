@@ -184,6 +184,31 @@ def all_finite(values: NDArray[Any]) -> bool:
     return bool(get_config()["assume_finite"] or np.isfinite(values).all())
 
 
+LARGEST = 1e15
+"""The largest magnitude in X: sums of many squares, and scores, still fit into float32."""
+
+
+def refuse_large(values: NDArray[Any]) -> None:
+    """Refuse numbers beyond `LARGEST`, with which sums would overflow. O(n), no copy.
+
+    Examples
+    --------
+    >>> refuse_large(np.array([1.0, -1e200]))
+    Traceback (most recent call last):
+    ...
+    longtail.errors.InputError: X has the value -1e+200, and beyond 1e+15 sums overflow; scale the \
+rows, as RowScaler does, or the columns.
+    """
+    if not len(values):
+        return
+    least, most = values.min(), values.max()
+    if least < -LARGEST or most > LARGEST:
+        raise InputError(
+            f"X has the value {least if -least > most else most:g}, and beyond {LARGEST:g} sums "
+            "overflow; scale the rows, as RowScaler does, or the columns."
+        )
+
+
 def stacked(parts: list[sp.csr_array]) -> sp.csr_array:
     """Matrices one below the other; one alone is not copied.
 

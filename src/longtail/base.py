@@ -21,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import from_ranked, ranked
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.errors import InputError, memory_needed
 from longtail.explanation import Explanation
 from longtail.labels import (
     EncodedLabels,
@@ -32,7 +32,7 @@ from longtail.labels import (
     in_columns_of,
     tail_ranking,
 )
-from longtail.labels.learned import check_learned_labels
+from longtail.labels.learned import check_learned
 from longtail.labels.points import (
     as_row,
     check_feature_names,
@@ -75,6 +75,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
     feature_kind: ClassVar[Literal["scaled", "counts"]] = "scaled"
     kept_data: ClassVar[tuple[str, ...]] = ()
     scores_all_labels: ClassVar[bool] = False
+    any_numbers: ClassVar[tuple[str, ...]] = ("objective_", "gap_", "violation_", "cv_results_")
 
     classes_: NDArray[Any]
     label_kind_: str
@@ -188,7 +189,8 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             In the end the model is replaced in one step: other threads may predict meanwhile, and a
             training that fails or is interrupted leaves what was there before.
         """
-        return self._fit_points(X, y, label_names, checkpoint, progress)
+        with memory_needed("to train"):
+            return self._fit_points(X, y, label_names, checkpoint, progress)
 
     def _fit_points(
         self, X: Any, y: Any, names: Any, checkpoint: Any, progress: Any, sample_weight: Any = None
@@ -467,11 +469,7 @@ class ExtremeClassifier(ClassifierMixin, StoredEstimator):
             delattr(self, name)
 
     def _check_state(self) -> None:
-        check_learned_labels(self)
-        try:
-            self.check_parameters()
-        except ParameterError as error:
-            raise ModelError(f"The model's parameters make no sense: {error}") from error
+        check_learned(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")

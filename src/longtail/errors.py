@@ -6,9 +6,14 @@ each also derives from the builtin a scikit-learn user would expect.
 
 from __future__ import annotations
 
+import errno
 import inspect
+import math
 import os
+import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
@@ -79,6 +84,89 @@ class MissingExtraError(LongtailError, ImportError):
         )
 
 
+class OutOfMemoryError(LongtailError, MemoryError):
+    """The memory of the machine, or what this process may take of it, was not enough.
+
+    Examples
+    --------
+    >>> print(OutOfMemoryError("to train"))
+    There is not enough memory to train; use fewer points or features, or allow it more.
+    """
+
+    def __init__(self, purpose: str) -> None:
+        super().__init__(
+            f"There is not enough memory {purpose}; use fewer points or features, or allow it more."
+        )
+
+
+_NO_MEMORY = re.compile(
+    "start new thread|map segment|allocate memory|out of memory|memory allocation|capacity overflow"
+    "|spawn.*thread|OutOfMemory",
+    re.IGNORECASE,
+)
+
+
+def address_space() -> float:
+    """Bytes of addresses that this process may use: `ulimit -v`, inf for no limit."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else float(limit)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or what led to it, says that there is no more memory.
+
+    Without any, Python's own `MemoryError` is but one of many: threads cannot be started, libraries
+    cannot be loaded, and code in Rust panics with an error that is no `Exception`.
+
+    Examples
+    --------
+    >>> is_out_of_memory(RuntimeError("can't start new thread")), is_out_of_memory(ValueError("x"))
+    (True, False)
+    """
+    seen: BaseException | None = error
+    for _ in range(20):
+        if seen is None:
+            return False
+        if isinstance(seen, MemoryError) or getattr(seen, "errno", None) == errno.ENOMEM:
+            return True
+        foreign = type(seen).__name__ in ("PanicException", "LLVMException", "SafetensorError")
+        told = foreign or isinstance(seen, OSError | RuntimeError | ImportError | SystemError)
+        if told and _NO_MEMORY.search(str(seen)):
+            return True
+        # An extension that could not allocate says nothing else.
+        if isinstance(seen, SystemError) and address_space() < math.inf:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+@contextmanager
+def memory_needed(purpose: str) -> Iterator[None]:
+    """Say what the memory was for if there is no more of it.
+
+    Examples
+    --------
+    >>> with memory_needed("to train"):
+    ...     raise MemoryError
+    Traceback (most recent call last):
+    ...
+    longtail.errors.OutOfMemoryError: There is not enough memory to train; use fewer points or \
+features, or allow it more.
+    """
+    try:
+        yield
+    except LongtailError:
+        raise
+    except BaseException as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemoryError(purpose) from error
+
+
 class LongtailWarning(UserWarning):
     """Base of everything that longtail warns about."""
 
@@ -140,11 +228,11 @@ def one_sentence(error: Exception) -> str:
     >>> one_sentence(KeyError("x"))
     "It stopped with KeyError: 'x'"
     """
-    if isinstance(error, MemoryError):
-        return "There was not enough memory for it; use fewer points or features."
     text = " ".join(str(error).split())
     if isinstance(error, LongtailError):
         return text
+    if is_out_of_memory(error):
+        return str(OutOfMemoryError("for it"))
     return f"It stopped with {type(error).__name__}{f': {text}' if text else '.'}"
 
 

@@ -26,7 +26,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -73,18 +73,25 @@ class Must:
     remedy: str = ""
 
 
-def at_least(least: int, most: int | None = None) -> Must:
+MOST = 10**9
+"""The largest count without a limit of its own: more cannot be meant, and kernels count so far."""
+
+
+def at_least(least: int, most: int = MOST) -> Must:
     """A whole number within bounds.
+
+    What decides how much time or memory a loaded model takes needs a bound of its own, since a
+    model folder may come from anyone.
 
     Examples
     --------
     >>> at_least(2).text, at_least(1, 5).allows(6)
-    ('a whole number of at least 2', False)
+    ('a whole number from 2 to 10**9', False)
     """
-    if most is None:
-        return Must(f"a whole number of at least {least}", partial(is_count, least=least))
+    zeros = len(str(most)) - 1
+    end = f"10**{zeros}" if most >= 10**5 and most == 10**zeros else f"{most}"
     return Must(
-        f"a whole number from {least} to {most}",
+        f"a whole number from {least} to {end}",
         lambda value: is_count(value, least) and value <= most,
     )
 
@@ -109,9 +116,10 @@ NOT_NEGATIVE = Must(
 )
 LIMIT = Must("a positive number, or inf for no limit", lambda value: is_number(value) and value > 0)
 SHARE = Must("a share between 0 and 1", lambda value: is_number(value) and 0 < value < 1)
+MOST_JOBS = 1024
 JOBS = Must(
-    "a whole number other than 0, or None",
-    lambda value: value is None or (_is_whole(value) and value != 0),
+    f"a whole number from -{MOST_JOBS} to {MOST_JOBS} other than 0, or None",
+    lambda value: value is None or (_is_whole(value) and 0 < abs(value) <= MOST_JOBS),
     "use 1 for one thread or -1 for all cores",
 )
 SEED = Must(
@@ -251,7 +259,7 @@ def declared(owner: type) -> dict[str, Parameter]:
     >>> class Method:
     ...     def __init__(self, *, folds: Folds = 3, n_jobs: Jobs = None) -> None: ...
     >>> declared(Method)["folds"].kind
-    'a whole number of at least 2'
+    'a whole number from 2 to 10**9'
     """
     return dict(_declared(owner.__init__))  # type: ignore[misc]
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail import store
 from longtail.base import Explanation, ExtremeClassifier
-from longtail.errors import InputError, ModelError, ParameterError
+from longtail.errors import InputError, ModelError, ParameterError, memory_needed
 from longtail.features import TextFeatures
 from longtail.features.made import is_matrix, make_features, usual_features
 from longtail.labels import LabelledPoints, name_array
@@ -27,6 +27,7 @@ from longtail.runtime.estimates import Estimate
 from longtail.runtime.kept import on_one_model
 from longtail.runtime.run import Progress
 from longtail.store import Storable, StoredEstimator
+from longtail.store.estimator import is_trained
 from longtail.store.protocol import stored_name
 
 
@@ -397,6 +398,7 @@ class Tagger(StoredEstimator):
             not isinstance(getattr(self, "classifier_", None), ExtremeClassifier)
             or not hasattr(getattr(self, "features_", None), "transform")
             or type(getattr(self, "takes_text_", None)) is not bool
+            or not (is_trained(self.classifier_) and is_trained(self.features_))
         ):
             raise ModelError("The parts of the tagger are not what they should be.")
 
@@ -431,7 +433,10 @@ def load(path: str | Path, *, verify: bool = True) -> Any:
     >>> load(folder).predict([[1, 0]]).tolist()
     ['snow']
     """
-    model = store.read(path, verify=verify)
+    with memory_needed(f"to load {path}"):
+        model = store.read(path, verify=verify)
     if not isinstance(model, Storable):
         raise ModelError(f"{path}: holds a {type(model).__name__}, which is not a model.")
+    if not is_trained(model):
+        raise ModelError(f"{path}: holds a {type(model).__name__} that was not trained.")
     return model

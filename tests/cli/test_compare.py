@@ -403,7 +403,7 @@ class TestFailures:
         monkeypatch.setattr(BinaryRelevance, "_fit", fail)
         outcome = call("compare", files / "features", "-m", "br", "-q", *options)
         assert outcome.code == 1
-        assert "There was not enough memory for it" in outcome.out
+        assert "There is not enough memory to train" in outcome.out
 
     @pytest.mark.parametrize("options", [[], ["--json"]])
     def test_interrupted(self, call, files, monkeypatch, options):

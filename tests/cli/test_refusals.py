@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -123,7 +124,10 @@ def test_hostile_standard_input(call, text_model, stdin):
         (["train", "DATA", "--to", "FOLDER", "-q"], ["not empty and not a longtail model"]),
         (["train", "DATA", "--to", "DATA/m", "-q"], ["cannot be written"]),
         (["train", "DATA", "--to", "m", "--ngram-range", "x"], ["--ngram-range must be two"]),
-        (["train", "DATA", "--to", "m", "--ngram-range", "3,2"], ["two positive whole"]),
+        (
+            ["train", "DATA", "--to", "m", "--ngram-range", "3,2"],
+            ["two whole numbers from 1 to 20"],
+        ),
         (["train", "DATA", "--to", "m", "--min-df", "x"], ["--min-df"]),
         (["train", "DATA", "--to", "m", "--stop-words", "nowhere"], ["--stop-words", "nowhere"]),
         (["train", "DATA", "--to", "m", "--norm", "l7"], ["--norm must be 'l2', 'l1', 'max'"]),
@@ -244,6 +248,40 @@ def test_not_enough_memory(call, files, monkeypatch):
 
     monkeypatch.setattr("longtail.data.read_dataset", fail)
     assert_refused(call("inspect", files / "train.jsonl"), "not enough memory")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("can't start new thread"),
+        ImportError("libx.so: failed to map segment from shared object"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        type("PanicException", (BaseException,), {})("memory allocation of 80 bytes failed"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_memory_ends_in_many_ways(call, files, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("longtail.data.read_dataset", fail)
+    assert_refused(call("inspect", files / "train.jsonl"), "not enough memory")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+@pytest.mark.parametrize("gigabytes", [0.3, 0.8, 1.4])
+def test_too_few_addresses_end_in_one_sentence(files, gigabytes):
+    """As with `ulimit -v`: libraries that cannot be loaded would hang, or end the process."""
+    limit = int(gigabytes * 1e9)
+    code = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}));"
+        "from longtail.cli import main; main()"
+    )
+    words = [sys.executable, "-c", code, "inspect", str(files / "train.jsonl")]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert f"{gigabytes} GB of addresses" in ended.stderr
 
 
 def test_what_the_operating_system_refuses(call, files, tmp_path):

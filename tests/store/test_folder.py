@@ -29,6 +29,7 @@ from longtail.store import (
     register,
     write,
 )
+from longtail.store.atomic import _exchange
 from tests.resealing import reseal
 from tests.store.states import Thing, assert_same, states
 
@@ -470,6 +471,36 @@ def test_readers_never_see_a_mixture_while_a_writer_works(fast_folder):
     for reader in readers:
         reader.join()
     assert wrong == []
+
+
+def test_a_reader_succeeds_while_the_model_is_replaced_without_pause(fast_folder):
+    """Whole folders change places as fast as the system can, more than a thousand times a second.
+
+    Every model is slower to read than to replace: it has many small parts.
+    """
+    place, other = fast_folder / "model", fast_folder / "other"
+    for target, number in ((place, 0), (other, 1)):
+        parts = {f"part {part}": np.full(3, number) for part in range(300)}
+        write(target, {"number": number, **parts})
+    stop = threading.Event()
+
+    def replace():
+        for time in range(1, 10**9):
+            if stop.wait(1e-4):
+                return
+            os.utime(other / JSON, ns=(time, time))  # as another model has another time
+            assert _exchange(other, place)
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for verify in (True, False) * 20:
+            model = read(place, verify=verify)
+            number = model.pop("number")
+            assert all((part == number).all() for part in model.values())
+    finally:
+        stop.set()
+        writer.join()
 
 
 def test_writers_do_not_disturb_each_other(fast_folder):

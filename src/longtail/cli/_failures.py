@@ -6,6 +6,7 @@ skipped. 130: interrupted. 141: the reader of the output stopped reading.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -18,13 +19,22 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from longtail.errors import LongtailError, LongtailWarning, SkippedRowsWarning, printable
+from longtail.errors import (
+    LongtailError,
+    LongtailWarning,
+    OutOfMemoryError,
+    SkippedRowsWarning,
+    address_space,
+    is_out_of_memory,
+    printable,
+)
 
 REFUSED = 1
 SOME_SKIPPED = 3
 INTERRUPTED = 130
 NOBODY_READS = 141
 _WORDS = "longtail.words"
+LEAST_ADDRESS_SPACE = 1.5e9  # bytes; most of them are never touched
 
 
 class Interrupted(KeyboardInterrupt):
@@ -42,6 +52,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run a command; turn expected errors into a line and an exit code."""
         try:
+            check_address_space()
             with _warnings_as_lines() as kinds:
                 result = super().invoke(ctx)
                 sys.stdout.flush()
@@ -57,12 +68,14 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             _let_go_of_output()
             code = NOBODY_READS
-        except OSError as error:
-            place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            complain(f"{place}{error.strerror or error}")
-            code = REFUSED
-        except MemoryError:
-            complain("there is not enough memory for this; use fewer points or features.")
+        except BaseException as error:
+            if is_out_of_memory(error):
+                complain(OutOfMemoryError("for this"))
+            elif isinstance(error, OSError):
+                place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+                complain(f"{place}{error.strerror or error}")
+            else:
+                raise
             code = REFUSED
         raise typer.Exit(code)
 
@@ -74,6 +87,21 @@ class Commands(TyperGroup):
             for each in getattr(command, "params", ())
             if each.name and any(word.startswith("--") for word in each.opts)
         }
+
+
+def check_address_space() -> None:
+    """Refuse a process that may not even load the libraries, which hang or end it if they cannot.
+
+    Where the limit is higher, allocators that would print what they lack are told to be quiet.
+    """
+    limit = address_space()
+    if limit < LEAST_ADDRESS_SPACE:
+        raise OutOfMemoryError(
+            f"within the {limit / 1e9:.1f} GB of addresses that this process is allowed (ulimit "
+            f"-v), since the libraries alone take {LEAST_ADDRESS_SPACE / 1e9:g} GB"
+        )
+    if limit < math.inf:
+        os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:false")
 
 
 def as_typed(message: str, options: Mapping[str, str]) -> str:

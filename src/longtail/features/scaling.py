@@ -24,7 +24,7 @@ from longtail._numba import kernel
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.parameters import check, documented
-from longtail.store import StoredEstimator
+from longtail.store.estimator import LARGEST, StoredEstimator
 
 Norm = Literal["l2", "l1", "max"]
 Damping = Literal["sqrt", "log"]
@@ -138,8 +138,9 @@ class RowScaler(OneToOneFeatureMixin, TransformerMixin, StoredEstimator):
         except ValueError as error:
             raise InputError(" ".join(str(error).split())) from None
         X = as_csr(X)
-        if not np.isfinite(X.data).all():
-            what = "NaN" if np.isnan(X.data).any() else "infinity"
+        largest = np.finfo(X.dtype).max / LARGEST  # times an idf it is finite
+        if not (np.abs(X.data) <= largest).all():
+            what = "NaN" if np.isnan(X.data).any() else f"infinity or numbers beyond {largest:.0e}"
             raise InputError(f"Input X contains {what}; give every stored feature a finite value.")
         return X
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail._sparse import as_csr
 from longtail.errors import InputError, ModelError, ParameterError
+from longtail.features._patterns import LONGEST_PATTERN, is_quick
 from longtail.features.scaling import (
     Damping,
     Norm,
@@ -38,6 +39,11 @@ WORD_PATTERN = r"(?u)\b\w\w+\b"
 CODE_PATTERN = r"(?u)\b\w[\w.]*\w\b"
 """The same, but dotted names such as ``linalg.norm`` stay whole."""
 
+
+KNOWN_PATTERNS = (WORD_PATTERN, CODE_PATTERN)
+
+LONGEST_RUN = 20
+"""Words, or characters, of the longest feature: a text has as many features of each length."""
 
 ANALYZERS = ("word", "char", "char_wb")
 """What texts may be taken apart into, by name."""
@@ -60,9 +66,11 @@ def _are_stop_words(value: Any) -> bool:
 
 
 def _is_pattern(value: Any) -> bool:
+    if not isinstance(value, str) or len(value) > LONGEST_PATTERN:
+        return False
     try:
-        return re.compile(value).groups <= 1
-    except (TypeError, re.error):
+        return re.compile(value).groups <= 1 and (value in KNOWN_PATTERNS or is_quick(value))
+    except (re.error, OverflowError, RecursionError):
         return False
 
 
@@ -124,8 +132,8 @@ class TextFeatures(TransformerMixin, StoredEstimator):
         ngram_range: Annotated[
             tuple[int, int],
             Must(
-                "two positive whole numbers, the smaller one first",
-                lambda value: 1 <= _pair(value)[0] <= _pair(value)[1],
+                f"two whole numbers from 1 to {LONGEST_RUN}, the smaller one first",
+                lambda value: 1 <= _pair(value)[0] <= _pair(value)[1] <= LONGEST_RUN,
                 "(1, 2) means single words and pairs",
             ),
             "Shortest and longest run of words (or characters) that makes a feature.",
@@ -142,9 +150,10 @@ class TextFeatures(TransformerMixin, StoredEstimator):
         token_pattern: Annotated[
             str,
             Must(
-                "a regular expression with at most one group",
+                "a regular expression with at most one group that finds words without long trying",
                 _is_pattern,
-                "write (?:...) for other groups",
+                "write (?:...) for other groups, and no repeat within a repeat that both match the "
+                r"same letters, as in (?:\w+)+",
             ),
             'Regular expression of a word, for the analyzer "word". `CODE_PATTERN` keeps dotted '
             "names.",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import NO_MATRIX, all_finite, as_csr, sound
+from longtail._sparse import NO_MATRIX, all_finite, as_csr, refuse_large, sound
 from longtail.errors import InputError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
@@ -74,6 +74,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     """
     X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     if not reset and _is_plain(estimator, X):
+        refuse_large(X.data)
         return as_csr(X)
     try:
         checked = validate_data(
@@ -83,7 +84,9 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         raise InputError(NO_MATRIX) from None
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
-    return as_csr(checked)
+    rows = as_csr(checked)
+    refuse_large(rows.data)
+    return rows
 
 
 def as_row(x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from longtail.parameters import Must, is_count
+from longtail.parameters import Must, at_least, is_count
 
 SMALLEST = 64  # bits by default
 
@@ -13,7 +13,7 @@ CodeSize = Annotated[
     int | float | None,
     Must(
         "a number of bits, or a share of the labels between 0 and 1",
-        lambda value: is_count(value) or (isinstance(value, float) and 0 < value < 1),
+        lambda value: at_least(1).allows(value) or (isinstance(value, float) and 0 < value < 1),
     ),
 ]
 

@@ -93,5 +93,5 @@ def check_weights(model: Any, n_columns: int) -> None:
     """Raise `ModelError` if the weights of the model are not those of so many problems."""
     shape = model.n_features_in_ + 1, n_columns
     weights = getattr(model, "weights_", None)
-    if not is_csr(weights, shape, np.float32, np.float64, finite=True):
+    if not is_csr(weights, shape, np.float32, np.float64):
         raise ModelError("The weights of the model do not fit its labels; it was altered.")

@@ -16,6 +16,7 @@ from longtail._sparse import from_ranked, ranked, stacked
 from longtail.errors import ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.methods._probabilities import ProbabilityClassifier
+from longtail.methods._soundness import are_columns
 from longtail.parameters import is_count, is_number
 from longtail.search.vote_settings import THRESHOLD, choose_voting
 from longtail.search.votes import (
@@ -124,7 +125,10 @@ class VotingClassifier(ProbabilityClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         count, share = getattr(self, "n_neighbors_", None), getattr(self, "threshold_", None)
-        if not (is_count(count) and is_number(share) and 0 < self.threshold_ <= 1):
+        tried = [getattr(self, name, []) for name in ("tried_neighbors_", "tried_f1_")]
+        if not (
+            is_count(count) and is_number(share) and 0 < self.threshold_ <= 1
+        ) or not are_columns(*tried):
             raise ModelError(
                 "The model's number of neighbours or its threshold makes no sense; it was altered."
             )

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.errors import memory_needed
 from longtail.parameters import POSITIVE, Must
 from longtail.runtime.run import Progress, Run
 from longtail.solvers.linear.class_weights import ClassWeights
@@ -76,7 +77,8 @@ class WeightedFit(Classifier):
         -------
         self
         """
-        return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
+        with memory_needed("to train"):
+            return self._fit_points(X, y, label_names, checkpoint, progress, sample_weight)
 
     def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
         """Weights of the points in each problem, as `fit_linear` takes them."""

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from longtail.errors import memory_needed
 from longtail.runtime.turns import in_every_child, turns
 
 Made = TypeVar("Made")
@@ -100,7 +101,8 @@ def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
         view.__dict__ = self.__dict__
         with turns("kept"):
             _SHELVES[view] = _SHELVES.setdefault(self, _Shelf())
-        return method(view, *args, **kwargs)
+        with memory_needed("to predict"):
+            return method(view, *args, **kwargs)
 
     return on_view
 

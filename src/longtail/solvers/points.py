@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from longtail._sparse import all_finite, as_csr
+from longtail._sparse import all_finite, as_csr, refuse_large
 from longtail.errors import InputError, ParameterError
 from longtail.parameters import is_number
 
@@ -29,6 +29,7 @@ def checked_points(X: Any) -> sp.csr_array:
         raise InputError("X has more than 2^31 - 2 columns; hash or select features first.")
     if not all_finite(rows.data):
         raise InputError("X contains NaN or infinity; replace these values before training.")
+    refuse_large(rows.data)
     return rows
 
 

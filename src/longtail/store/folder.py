@@ -12,10 +12,11 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from io import BufferedReader
 from pathlib import Path
 from platform import python_version
 from typing import Any
@@ -144,14 +145,13 @@ def read(path: str | os.PathLike[str], *, verify: bool = True) -> Any:
         folder = standing(path)
         before = _identity(folder)
         try:
-            value = _read(folder, _read_content(folder), verify)
+            # Both files are opened at once, so that a writer has a short moment only to come in
+            # between; the checksums say so then, and it is tried again.
+            with _opened(folder / ARRAYS) as file:
+                return _read(folder, _read_content(folder), file, verify)
         except ModelError:
             if _identity(standing(path)) == before:
                 raise
-            continue
-        # A writer may have replaced the model between the reading of its two files.
-        if _identity(folder) == before:
-            return value
     raise ModelError(f"{path}: was replaced again and again while it was read; try again.")
 
 
@@ -204,11 +204,21 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     return (standing(path) / NAME).is_file()
 
 
-def _read(folder: Path, content: dict[str, Any], verify: bool) -> Any:
+@contextmanager
+def _opened(place: Path) -> Iterator[BufferedReader | None]:
+    """A file open for reading; None if that cannot be, which is explained when it is needed."""
+    with ExitStack() as stack:
+        file = None
+        with suppress(ModelError):
+            file = stack.enter_context(open_plain(place))
+        yield file
+
+
+def _read(folder: Path, content: dict[str, Any], file: BufferedReader | None, verify: bool) -> Any:
     if "state" not in content:
         raise ModelError(f"{folder / NAME}: does not describe a model of format {FORMAT}.")
     _refuse_strangers(folder)
-    arrays, _, digest = open_tensors(folder / ARRAYS, verify=verify)
+    arrays, _, digest = open_tensors(folder / ARRAYS, file, verify=verify)
     if digest != content.get("arrays"):
         raise ModelError(f"{folder / ARRAYS}: is not the file that {NAME} was written with.")
     with _placed(folder / NAME):

@@ -17,6 +17,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -111,15 +112,17 @@ def _is_text(text: str) -> bool:
 
 
 def open_tensors(
-    path: Path, *, verify: bool = True, follow: bool = False
+    path: Path, file: BinaryIO | None = None, *, verify: bool = True, follow: bool = False
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str], str]:
     """The arrays of a file as read-only views of its memory map, its notes, and its checksum.
 
     With `verify` the checksum is compared, which reads the arrays once. Without, it costs the
     header, and one pass over the boolean arrays: a byte other than 0 and 1 in one of these would
-    break whatever computes with it. `follow` allows the path to be a symbolic link.
+    break whatever computes with it. `follow` allows the path to be a symbolic link. `file` is the
+    file, if it is open already.
     """
-    with open_plain(path, follow=follow) as file, explained(path, "read"):
+    opened = open_plain(path, follow=follow) if file is None else nullcontext(file)
+    with opened as file, explained(path, "read"):
         size = os.fstat(file.fileno()).st_size
         header = _read_header(path, file, size)
         try:

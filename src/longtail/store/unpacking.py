@@ -160,7 +160,7 @@ class _Unpacker:
             _fail(place, f"is a {name} whose state is not a dict")
         try:
             return cls.from_state(state)
-        except (ModelError, MissingExtraError):
+        except (ModelError, MissingExtraError, MemoryError):
             raise
         except Exception as error:
             raise ModelError(

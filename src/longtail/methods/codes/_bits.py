@@ -19,7 +19,7 @@ from longtail._sparse import from_ranked, stacked
 from longtail.base import ExtremeClassifier
 from longtail.errors import ModelError
 from longtail.explanation import Explanation
-from longtail.methods._soundness import is_array, is_csr
+from longtail.methods._soundness import is_array, is_csr, is_label_matrix
 from longtail.methods.codes._decode_kernels import best_labels
 from longtail.methods.codes.code import encode
 from longtail.methods.codes.decoding import Taking, tables_of
@@ -161,15 +161,14 @@ class BitClassifier(ExtremeClassifier):
         code, hubs = getattr(self, "code_", None), getattr(self, "hubs_", None)
         weights = getattr(self, "weights_", None)
         if (
-            not is_csr(code, (n_labels, None))
-            or (code.data != 1).any()
+            not is_label_matrix(code, (n_labels, None))
             or not is_array(hubs, (None,), np.int64)
             or ((hubs < 0) | (hubs >= n_labels)).any()
             or len(np.unique(hubs)) != len(hubs)
             or np.diff(code.indptr)[hubs].any()
             or not is_csr(
                 weights, (self.n_features_in_ + 1, code.shape[1] + len(hubs)),
-                np.float32, np.float64, finite=True,
+                np.float32, np.float64,
             )
         ):  # fmt: skip
             raise ModelError("The code of the model does not fit its labels; it was altered.")

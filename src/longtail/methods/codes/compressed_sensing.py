@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import from_ranked
 from longtail.errors import ModelError, ParameterError
 from longtail.methods._code_size import CodeSize
-from longtail.methods.codes._losses_table import losses_table
+from longtail.methods.codes._losses_table import check_losses, losses_table
 from longtail.methods.codes._regression import BLOCK_ROWS, ProjectedLabels, RegressionCode
 from longtail.methods.codes._sensing_kernels import (
     best_of,
@@ -243,6 +243,7 @@ class CompressedSensing(RegressionCode):
 
     def _check_state(self) -> None:
         super()._check_state()
+        check_losses(self, "set_size")
         size = getattr(self, "set_size_", None)
         if self.code_.dtype != np.int8 or (np.abs(self.code_) != 1).any():
             raise ModelError("The signs of the model's labels are not signs; it was altered.")

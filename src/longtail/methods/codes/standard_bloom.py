@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.errors import InputError
 from longtail.methods._code_size import CodeSize, bits_of
 from longtail.methods.codes._bits import BitClassifier, BitShare, Decoding
-from longtail.methods.codes._losses_table import losses_table
+from longtail.methods.codes._losses_table import check_losses, losses_table
 from longtail.methods.codes.code import random_code
 from longtail.methods.codes.decoding import Taking, decode_filter
 from longtail.parameters import (
@@ -173,6 +173,10 @@ class StandardBloom(BitClassifier):
         """
         check_is_fitted(self)
         return losses_table("n_hashes", getattr(self, "choice_", None), self.n_hashes_)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_losses(self, "n_hashes")
 
     def _decode(self, odds: NDArray[np.float64], taking: Taking) -> sp.csr_array:
         return decode_filter(odds, self.code_, taking)

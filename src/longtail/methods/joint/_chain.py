@@ -19,11 +19,14 @@ from longtail.methods._soundness import is_array
 from longtail.methods.joint._chain_kernels import search
 from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Conditionals, Task, fit_conditionals
-from longtail.parameters import Must
+from longtail.parameters import Must, at_least
 from longtail.runtime.run import Progress, Run
 
 SEARCH_CELLS = 2**20  # nodes of a running search, over the points of a block
 WORDS = ("random", "given")
+
+Beam = Annotated[int, at_least(1, 2**12)]
+"""Label sets that a search keeps; 2^L are all of them, and each step compares all with all."""
 
 
 def _is_order(order: Any) -> bool:
@@ -114,7 +117,7 @@ class ChainClassifier(ConditionalClassifier):
         scores = np.empty((n, L))
         sets = np.zeros((n, n_sets, L), dtype=np.uint8)
         log_p = np.full((n, n_sets), -np.inf)
-        beam = int(self.beam)
+        beam = min(int(self.beam), 2 ** min(L, 12))  # no more sets are there
         size = max(1, SEARCH_CELLS // (L * beam))
         span = slice(chain * L, (chain + 1) * L)
         for a in range(0, n, size):

@@ -17,7 +17,7 @@ from longtail.errors import InputError, ModelError
 from longtail.explanation import Explanation, as_column
 from longtail.labels import distinct_sets
 from longtail.methods._marginal import LARGEST, MarginalClassifier, log_odds_of
-from longtail.methods._soundness import is_csr
+from longtail.methods._soundness import is_label_matrix
 from longtail.parameters import Count, ErrorWeight, Jobs, MemoryLimit, Positive
 from longtail.runtime.estimates import Estimate, refuse_beyond
 
@@ -143,11 +143,7 @@ class SetClassifier(MarginalClassifier):
     def _check_state(self) -> None:
         super()._check_state()
         sets = getattr(self, "sets_", None)
-        if (
-            not is_csr(sets, (None, len(self.classes_)))
-            or sets.shape[0] < 1
-            or not (sets.data == 1).all()
-        ):
+        if not is_label_matrix(sets, (None, len(self.classes_))) or sets.shape[0] < 1:
             raise ModelError("The label sets of the model do not fit its labels; it was altered.")
 
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from longtail.methods.joint._chain import ChainClassifier
+from longtail.methods.joint._chain import Beam, ChainClassifier
 from longtail.parameters import (
     Count,
     ErrorWeight,
@@ -91,7 +91,7 @@ class ChainEnsemble(ChainClassifier):
         ] = 1.0,
         bootstrap: Annotated[bool, "Whether to draw with replacement instead."] = False,
         beam: Annotated[
-            Count,
+            Beam,
             "Beam of each chain's search, see `ProbabilisticClassifierChain`; 1 decides greedily.",
         ] = 1,
         prune: Prune = 0.01,

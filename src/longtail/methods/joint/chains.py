@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError
 from longtail.labels import as_predicted, encode_labels, names_to_matrix
-from longtail.methods.joint._chain import ChainClassifier, Order, chain_order
+from longtail.methods.joint._chain import Beam, ChainClassifier, Order, chain_order
 from longtail.methods.joint._chain_kernels import log_joint
 from longtail.parameters import (
-    Count,
     ErrorWeight,
     Jobs,
     MemoryLimit,
@@ -206,7 +205,7 @@ class ProbabilisticClassifierChain(ClassifierChain):
         *,
         C: ErrorWeight = 1.0,
         beam: Annotated[
-            Count, "Beginnings of label sets that are kept in the search; 1 is greedy."
+            Beam, "Beginnings of label sets that are kept in the search; 1 is greedy."
         ] = 15,
         order: Order = "random",
         prune: Prune = 0.01,

@@ -17,8 +17,6 @@ from longtail.methods.joint._conditional_classifier import ConditionalClassifier
 from longtail.methods.joint._conditionals import Task, fit_conditionals
 from longtail.methods.joint._gibbs_kernels import gibbs
 from longtail.parameters import (
-    Count,
-    CountFromZero,
     ErrorWeight,
     Jobs,
     MemoryLimit,
@@ -26,6 +24,7 @@ from longtail.parameters import (
     Prune,
     RelativeGap,
     Seed,
+    at_least,
 )
 from longtail.runtime.run import Run
 from longtail.runtime.seeds import row_seeds
@@ -84,9 +83,11 @@ class DependencyNetwork(ConditionalClassifier):
         *,
         C: ErrorWeight = 1.0,
         n_burn_in: Annotated[
-            CountFromZero, "Sweeps through all labels before samples are counted."
+            int, at_least(0, 10**5), "Sweeps through all labels before samples are counted."
         ] = 100,
-        n_samples: Annotated[Count, "Sweeps after that, each of which is a sample."] = 1000,
+        n_samples: Annotated[
+            int, at_least(1, 10**6), "Sweeps after that, each of which is a sample."
+        ] = 1000,
         target: Annotated[
             Literal["subset", "hamming"],
             "What to predict: the label set sampled most often, or the labels with a probability "

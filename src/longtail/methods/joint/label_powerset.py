@@ -217,5 +217,5 @@ class LabelPowerset(SetClassifier):
                 raise ModelError("The trees of the model do not fit its sets; it was altered.")
             return
         weights, shape = getattr(self, "weights_", None), (self.n_features_in_ + 1, n_sets)
-        if learner != "logistic" or not is_array(weights, shape, np.float32, finite=True):
+        if learner != "logistic" or not is_array(weights, shape, np.float32):
             raise ModelError("The weights of the model do not fit its label sets; it was altered.")

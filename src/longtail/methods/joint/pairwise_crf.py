@@ -181,5 +181,5 @@ class PairwiseCRF(SetClassifier):
             "set_offsets_": ((n_sets,), np.float64),
         }
         for name, (shape, kind) in shapes.items():
-            if not is_array(getattr(self, name, None), shape, kind, finite=True):
+            if not is_array(getattr(self, name, None), shape, kind):
                 raise ModelError(f"The model's {name} does not fit its label sets; it was altered.")

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.data.split import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
+from longtail.methods._soundness import are_columns
 from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
 from longtail.methods.linear.proxml import (
@@ -37,6 +38,7 @@ from longtail.parameters import (
     Must,
     Prune,
     Seed,
+    at_least,
     each,
     is_count,
 )
@@ -105,8 +107,8 @@ class ProXMLCV(ProXML):
         strengths: Annotated[
             tuple[float, ...] | int,
             Must(
-                "a list of positive, finite numbers, or how many of them from 2 on",
-                lambda value: is_count(value, 2) or each(POSITIVE).allows(value),
+                "a list of positive, finite numbers, or how many of them, from 2 to 1000",
+                lambda value: at_least(2, 1000).allows(value) or each(POSITIVE).allows(value),
             ),
             "The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to "
             "0.1 times the median length of the rows of X.",
@@ -344,9 +346,8 @@ class ProXMLCV(ProXML):
         if (
             not isinstance(results, dict)
             or not wanted <= set(results)
-            or not all(isinstance(values, np.ndarray) for values in results.values())
-            or len({values.shape for values in results.values()}) != 1
-            or results["strength"].ndim != 1
+            or not are_columns(*results.values())
+            or not (np.abs(results["nonzeros"]) < 2**53).all()
         ):
             raise ModelError("The cv_results_ of the model do not fit each other; it was altered.")
 

@@ -113,6 +113,7 @@ class ConditionalBernoulliMixture(MarginalClassifier):
 
     method: ClassVar[str] = "cbm"
     paper: ClassVar[str] = "Li et al. 2016"
+    any_numbers: ClassVar[tuple[str, ...]] = ("bound_", "loss_", "held_out_loss_", "threshold_")
 
     gate_: dict[str, Any]
     kinds_: list[str]

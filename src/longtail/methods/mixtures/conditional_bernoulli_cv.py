@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.data.split import fold_of_rows
 from longtail.errors import ModelError
+from longtail.methods._soundness import are_columns
 from longtail.methods.mixtures import _options as options
 from longtail.methods.mixtures._costs import FOR_LESS
 from longtail.methods.mixtures._saved import packed, unpacked
@@ -196,10 +197,10 @@ class ConditionalBernoulliMixtureCV(ConditionalBernoulliMixture):
             not is_count(getattr(self, "chosen_n_components_", None))
             or not isinstance(getattr(self, "C_", None), float)
             or not isinstance(found, dict)
-            or not all(
-                isinstance(found.get(name), np.ndarray)
-                for name in ("n_components", "C", "mean_score", "std_score")
+            or not are_columns(
+                *(found.get(name) for name in ("n_components", "C", "mean_score", "std_score"))
             )
+            or not (np.abs(found["n_components"]) < 2**53).all()
         ):
             raise ModelError("What the model says of its choice makes no sense; it was altered.")
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.errors import ModelError
-from longtail.methods._soundness import is_array, is_csr
+from longtail.methods._soundness import is_array, is_csr, is_label_matrix
 from longtail.methods._voting import VotingClassifier
 from longtail.parameters import UpToOne
 from longtail.runtime.estimates import Estimate, matrix_bytes
@@ -82,7 +82,7 @@ class LazyClassifier(VotingClassifier):
         needed = ((self.n_points_, self.n_features_in_), np.float32, np.float64)
         if not (is_array(points, *needed) or is_csr(points, *needed)):
             raise ModelError("The points of the model do not fit its features; it was altered.")
-        if not is_csr(labels, (self.n_points_, len(self.classes_))):
+        if not is_label_matrix(labels, (self.n_points_, len(self.classes_))):
             raise ModelError("The points of the model do not fit its labels; it was altered.")
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from longtail.errors import ModelError
-from longtail.methods._soundness import is_array, is_csr
+from longtail.methods._soundness import is_array, is_label_matrix
 from longtail.methods._voting import VotingClassifier
 from longtail.methods.neighbors._lazy import VoteShare, folds_of, sizes_to_try
 from longtail.methods.neighbors.metric import LearnedMetric, MarginProblem, learn_metric, losses_of
@@ -299,7 +299,8 @@ class LMKNN(VotingClassifier):
             weights, (self.n_features_in_ + 1, embedded.shape[1]), np.float32
         ):
             raise ModelError("The metric of the model does not fit its features; it was altered.")
-        if not is_csr(getattr(self, "labels_", None), (self.n_points_, len(self.classes_))):
+        shape = self.n_points_, len(self.classes_)
+        if not is_label_matrix(getattr(self, "labels_", None), shape):
             raise ModelError("The points of the model do not fit its labels; it was altered.")
 
 

@@ -263,10 +263,8 @@ class MLKNN(LazyClassifier):
         super()._check_state()
         prior, odds = getattr(self, "prior_", None), getattr(self, "odds_", None)
         n_labels = len(self.classes_)
-        if (
-            not is_array(prior, (n_labels,), np.float64)
-            or not is_array(odds, (n_labels, self.n_neighbors_ + 1), np.float64)
-            or not self.labels_.has_canonical_format
+        if not is_array(prior, (n_labels,), np.float64) or not is_array(
+            odds, (n_labels, self.n_neighbors_ + 1), np.float64
         ):
             raise ModelError("The tables of the model do not fit its labels; it was altered.")
 

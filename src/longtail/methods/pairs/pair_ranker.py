@@ -326,11 +326,13 @@ class PairRanker(OpenClasses, ExtremeClassifier):
         wrong = ModelError("The ranker of the model does not fit its labels; it was altered.")
         for name in ("weights_", "lowest_", "range_"):
             needed = ((len(SIMILARITY_NAMES),), np.float64)
-            if not is_array(getattr(self, name, None), *needed, finite=True):
+            if not is_array(getattr(self, name, None), *needed):
                 raise wrong
-        numbers = {name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_")}
+        numbers = {
+            name: getattr(self, name, None) for name in ("margin_", "centre_", "unit_", "C_")
+        }
         if (
-            not (self.range_ > 0).all()
+            not (self.range_ > 1e-100).all()  # weights are divided by it
             or any(
                 not isinstance(value, float) or not np.isfinite(value) for value in numbers.values()
             )
@@ -341,6 +343,8 @@ class PairRanker(OpenClasses, ExtremeClassifier):
             or not is_array(getattr(self, "Cs_", None), (None,))
             or not is_array(getattr(self, "accuracy_", None), (len(self.Cs_), None))
         ):
+            raise wrong
+        if not isinstance(getattr(self, "profiles_", None), dict):
             raise wrong
         profiles = self._profiles()
         if profiles.members.shape[1] != len(self.classes_) or (

@@ -118,6 +118,7 @@ class DeepBinaryPrototypes(VotingClassifier):
     method: ClassVar[str] = "dbpc"
     paper: ClassVar[str] = "Shen et al. 2018"
     kept_data: ClassVar[tuple[str, ...]] = ("closest_points_",)
+    any_numbers: ClassVar[tuple[str, ...]] = ("validation_f1_",)
 
     codes_: NDArray[np.uint64]
     prototype_labels_: sp.csr_array
@@ -481,5 +482,7 @@ class DeepBinaryPrototypes(VotingClassifier):
             or not (np.isfinite(labels.data) & (labels.data >= 0)).all()
             or encoder.n_features != self.n_features_in_
             or not is_count(getattr(self, "n_values_", 0), 0)
+            or not is_array(getattr(self, "validation_f1_", None), (None,), np.float64)
+            or not is_count(getattr(self, "best_round_", None), 0)
         ):
             raise ModelError("The prototypes of the model do not fit each other; it was altered.")

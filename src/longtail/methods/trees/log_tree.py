@@ -338,7 +338,7 @@ class LogTree(ExtremeClassifier):
         if (
             not isinstance(bits, int)
             or not 0 <= bits <= LARGEST_TABLE
-            or not is_array(weights, (None,), np.float32, finite=True)
+            or not is_array(weights, (None,), np.float32)
             or len(weights) != (2**bits if bits else n_regressors * (self.n_features_in_ + 1))
             or (bits > 0 and n_regressors * (self.n_features_in_ + 1) > 2**62)
         ):
