@@ -1,10 +1,13 @@
 """Kernels of one l1 problem on the rows and columns that it touches: what is known of them.
 
 The words used here. A *touched* row is one with a positive target, or one that has a feature of
-the working set; touched rows are numbered 0, 1, ... in the order of arrival, the positives first,
-and everything known of them stands in arrays in that order. All other rows are negatives whose
-score is the bias alone. A *local* feature is one of the working set, numbered from 1 in the order
-of arrival; local 0 is the bias. An *entry* is a stored value of X in a touched row and a local
+the working set. All other rows are negatives whose score is the bias alone. Of the touched rows,
+some are *awake*: all positives, and negatives that cost something or did lately; they are numbered
+0, 1, ... in the order of arrival, the positives first, and everything known of them stands in
+arrays in that order. Those *asleep* are negatives beyond their margin, which cost nothing; now and
+then their scores are computed, and those that would cost something wake. With the logistic loss all
+touched rows are awake. A *local* feature is one of the working set, numbered from 1 in the order of
+arrival; local 0 is the bias. An *entry* is a stored value of X in a row that is awake and a local
 feature; entries are kept by feature and, a second time, by row.
 """
 
@@ -37,11 +40,18 @@ class Matrix(NamedTuple):
     square: Any  # the same of squares
 
 
-class Rows(NamedTuple):
-    """What is known of the touched rows; all of length N."""
+UNTOUCHED, ASLEEP, ASLEEP_AGAIN = -1, -2, -3
+"""Places of rows that are not awake; one that was awake before stays so if it wakes again."""
 
-    place: Any  # of each row of X: its number among the touched, or -1
-    row: Any
+
+class Rows(NamedTuple):
+    """What is known of the rows; all of length N."""
+
+    place: Any  # of each row of X: its number among those awake, or why it has none
+    touched: Any  # rows of X
+    total: Any  # by row of X: room to add up scores, zero in between
+    row: Any  # from here on by number
+    stays: Any  # awake until the end
     target: Any
     weight: Any
     score: Any  # without the bias
@@ -62,7 +72,7 @@ class Features(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Values of X in touched rows and local features, by feature and by row."""
+    """Values of X in rows awake and local features, by feature and by row."""
 
     row: Any
     value: Any
@@ -104,41 +114,109 @@ def longer(vector, size):
 
 
 @kernel
-def touch(i, target, weights, rows, n_rows):
-    """Row i of X joins the touched rows, with no local feature yet."""
+def wake(i, target, score, weights, rows, n_rows):
+    """Row i of X is awake from now on, as number `n_rows`."""
+    rows.stays[n_rows] = rows.place[i] == ASLEEP_AGAIN
     rows.place[i] = n_rows
     rows.row[n_rows] = i
     rows.target[n_rows] = target
     rows.weight[n_rows] = weights[i] if weights.shape[0] else 1.0
-    rows.score[n_rows] = 0.0
+    rows.score[n_rows] = score
     rows.change[n_rows] = 0.0
     rows.slope[n_rows] = 0.0
     rows.curvature[n_rows] = 0.0
 
 
 @kernel
-def enter(j, local, matrix, weights, rows, n_rows, features, entries, n_entries):
-    """Feature j joins the working set; returns the number of touched rows, and the weight of those
-    that are new. O(column j)."""
+def enter(j, local, matrix, weights, rows, n_touched, features):
+    """Feature j joins the working set, and its rows are touched; returns the number of touched
+    rows, and the weight of those that are new. O(column j)."""
     features.local[j] = local
     gone = 0.0
     for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
-        i = np.int64(matrix.row_indices[p])
-        a = np.int64(rows.place[i])
-        if a < 0:
-            a = n_rows
-            touch(i, 0.0, weights, rows, a)
-            gone += rows.weight[a]
+        i = np.int64(matrix.row_indices[unsigned(p)])
+        if rows.place[i] == UNTOUCHED:
+            rows.place[i] = ASLEEP
+            rows.touched[n_touched] = i
+            n_touched += 1
+            gone += weights[i] if weights.shape[0] else 1.0
+    return n_touched, gone
+
+
+@kernel
+def gather(matrix, members, first, size, rows, entries, ends):
+    """The entries of the features from `first` on, behind those of the others; returns all, which
+    may have been given more room. O(columns)."""
+    n = ends[first - 1]
+    for f in range(first, size):
+        begin, end = matrix.column_indptr[members[f]], matrix.column_indptr[members[f] + 1]
+        if n + end - begin > entries.row.shape[0]:
+            entries = room_for_entries(entries, n + end - begin)
+        for p in range(begin, end):
+            a = rows.place[matrix.row_indices[unsigned(p)]]
+            if a >= 0:
+                entries.row[unsigned(n)] = a
+                entries.value[unsigned(n)] = matrix.column_data[unsigned(p)]
+                n += 1
+        ends[f] = n
+    return entries
+
+
+@kernel
+def wake_violators(matrix, members, w, size, weights, rows, n_touched, n_rows, most):
+    """Wake the rows asleep that cost something, the `most` worst of them; returns the number of
+    rows awake. O(touched + columns with a weight)."""
+    total = rows.total  # zero between calls
+    for f in range(1, size):
+        v = w[f]
+        if v != 0.0:
+            for p in range(matrix.column_indptr[members[f]], matrix.column_indptr[members[f] + 1]):
+                total[matrix.row_indices[unsigned(p)]] += v * matrix.column_data[unsigned(p)]
+    level = -1.0 - w[0]
+    first = n_rows
+    for t in range(n_touched):
+        i = np.int64(rows.touched[unsigned(t)])
+        score = total[i]
+        total[i] = 0.0
+        if score > level and rows.place[i] < UNTOUCHED:
+            rows.row[n_rows], rows.fresh[n_rows] = i, score
             n_rows += 1
-        entries.row[n_entries] = a
-        entries.value[n_entries] = matrix.column_data[p]
-        n_entries += 1
-    return n_rows, gone
+    found = n_rows - first
+    if found > most:
+        level = np.partition(rows.fresh[first:n_rows], found - most)[found - most]
+    n_rows = first
+    for a in range(first, first + found):
+        if rows.fresh[a] >= level:
+            wake(np.int64(rows.row[a]), 0.0, rows.fresh[a], weights, rows, n_rows)
+            n_rows += 1
+    return n_rows
+
+
+@kernel
+def sleep(rows, n_positive, n_rows):
+    """Negatives that cost nothing fall asleep, unless they have woken twice; returns how many rows
+    are awake. O(awake)."""
+    kept = n_positive
+    for a in range(n_positive, n_rows):
+        i = rows.row[a]
+        if rows.slope[a] == 0.0 and not rows.stays[a]:
+            rows.place[i] = ASLEEP_AGAIN
+            continue
+        rows.place[i] = kept
+        rows.row[kept] = i
+        rows.stays[kept] = rows.stays[a]
+        rows.target[kept] = rows.target[a]
+        rows.weight[kept] = rows.weight[a]
+        rows.score[kept] = rows.score[a]
+        rows.slope[kept] = rows.slope[a]
+        rows.curvature[kept] = rows.curvature[a]
+        kept += 1
+    return kept
 
 
 @kernel
 def turn(rows, n_rows, entries, ends, size):
-    """The entries by row, the features of each in their order. O(entries + touched)."""
+    """The entries by row, the features of each in their order. O(entries + awake)."""
     end = rows.end
     end[:n_rows] = 0
     for p in range(ends[size - 1]):
@@ -181,7 +259,7 @@ def widen_model(rows, n_rows, entries, first_new, model):
 
 @kernel
 def _bend(loss, bias, rows, n_positive, n_rows):
-    """Slopes and fresh curvatures of the negatives among the touched rows. O(touched)."""
+    """Slopes and fresh curvatures of the negatives among the rows awake. O(awake)."""
     score, weight, slope, fresh = rows.score, rows.weight, rows.slope, rows.fresh
     if loss == SQUARED_HINGE:
         above = 1.0 + bias
@@ -220,7 +298,7 @@ def refresh(loss, bias, moved, rows, n_positive, n_rows, entries, dense, model, 
     `moved`; returns the sums of both.
 
     If `dense`, `model` follows the curvatures that changed. For the squared hinge `gradient`, which
-    holds what the old curvatures predicted, is corrected where they changed. O(touched + entries²
+    holds what the old curvatures predicted, is corrected where they changed. O(awake + entries²
     of the rows whose curvature changed).
     """
     hinge = loss == SQUARED_HINGE
@@ -300,7 +378,7 @@ def changes_along(rows, n_rows, entries, ends, size, step):
 
 @kernel
 def _loss_along(loss, bias, length, rows, n_positive, n_rows):
-    """Loss of the touched rows after `length` of the change. O(touched)."""
+    """Loss of the rows awake after `length` of the change. O(awake)."""
     score, change, weight = rows.score, rows.change, rows.weight
     total = 0.0
     hinge = loss == SQUARED_HINGE
@@ -333,7 +411,7 @@ def _loss_along(loss, bias, length, rows, n_positive, n_rows):
 def objective_along(
     loss, length, rows, n_positive, n_rows, rest, w, step, strength, bias_strength, size
 ):
-    """Objective at w + length·step. O(touched + size)."""
+    """Objective at w + length·step. O(awake + size)."""
     bias = w[0] + length * step[0]
     total = _loss_along(loss, bias, length, rows, n_positive, n_rows)
     if rest > 0.0:

@@ -13,21 +13,25 @@ from longtail._numba import kernel, unsigned
 from longtail.solvers.linear._loss_kernels import SQUARED_HINGE, point_curvature, point_slope
 from longtail.solvers.linear._quadratic_kernels import descend, descend_columns, mirror
 from longtail.solvers.linear._touched_kernels import (
+    UNTOUCHED,
     changes_along,
     enter,
+    gather,
     local_gradient,
     local_violation,
     longer,
     objective_along,
     refresh,
-    room_for_entries,
-    touch,
+    sleep,
     turn,
+    wake,
+    wake_violators,
     widen_model,
     wider,
 )
 
 SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
+WAKE = 64  # rows that may wake at once, or as many as are awake
 ROUNDING = 1e-14  # by which sums over points may be off, relatively
 
 
@@ -44,21 +48,25 @@ class Limits(NamedTuple):
 
 
 @kernel
-def _exact(j, matrix, rows, outside):
+def _exact(j, matrix, weights, rows, outside):
     """Gradient of the loss in feature j; rows not touched have the slope `outside`. O(column)."""
     g = outside * matrix.total[j]
     for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
-        a = rows.place[matrix.row_indices[unsigned(p)]]
+        i = matrix.row_indices[unsigned(p)]
+        a = rows.place[i]
         if a >= 0:
             g += (rows.slope[a] - outside * rows.weight[a]) * matrix.column_data[unsigned(p)]
+        elif a < UNTOUCHED:
+            weight = weights[i] if weights.shape[0] else 1.0
+            g -= outside * weight * matrix.column_data[unsigned(p)]
     return g
 
 
 @kernel
-def _look(loss, matrix, rows, n_rows, features, outside, strength, wanted):
+def _look(loss, matrix, weights, rows, n_rows, features, outside, strength, wanted):
     """Features outside the working set that violate; the first `wanted` promise most. Exact.
 
-    For the squared hinge the touched rows with a slope are added up, which leaves each gradient in
+    For the squared hinge the rows awake with a slope are added up, which leaves each gradient in
     doubt by what the rows not touched may bring; where that matters the column is read. The
     logistic loss gives every row a slope, so there all touched rows are added up, above what they
     would have if they were not touched. Returns their number and the largest violation. O(D + nnz
@@ -83,7 +91,7 @@ def _look(loss, matrix, rows, n_rows, features, outside, strength, wanted):
         if features.local[j] >= 0:
             continue
         if doubt > 0.0:
-            g = _exact(j, matrix, rows, outside)
+            g = _exact(j, matrix, weights, rows, outside)
         v = abs(g) - strength
         if v > 0.0:
             worst = max(worst, v)
@@ -123,9 +131,10 @@ def solve_problem(
     rest = float(rows.place.shape[0]) if not weights.shape[0] else weights.sum()
     n_positive = positives.shape[0]
     for a in range(n_positive):
-        touch(positives[a], targets[a], weights, rows, a)
+        wake(positives[a], targets[a], 0.0, weights, rows, a)
+        rows.touched[a] = positives[a]
         rest -= rows.weight[a]
-    n_rows = n_positive
+    n_rows = n_touched = n_positive
     room = 64
     model = np.zeros((room, room))
     w, gradient, step, product = np.zeros(room), np.zeros(room), np.zeros(room), np.zeros(room)
@@ -152,92 +161,117 @@ def solve_problem(
             step, product = longer(step, room), longer(product, room)
             ends, members = longer(ends, room), longer(members, room)
         first_new = size
+        touched_before = n_touched
         for q in range(entering):
             j = features.candidate[q]
-            needed = ends[size - 1] + matrix.column_indptr[j + 1] - matrix.column_indptr[j]
-            if needed > entries.row.shape[0]:
-                entries = room_for_entries(entries, needed)
-            n_rows, gone = enter(
-                j, size, matrix, weights, rows, n_rows, features, entries, ends[size - 1]
-            )
-            rest = max(rest - gone, 0.0) if n_rows < rows.place.shape[0] else 0.0
+            n_touched, gone = enter(j, size, matrix, weights, rows, n_touched, features)
+            rest = max(rest - gone, 0.0) if n_touched < rows.place.shape[0] else 0.0
             w[size] = start_weights[q + 1] if starting else 0.0
             members[size] = j
-            ends[size] = needed
             size += 1
-        if dense and (entering > 0 or starting):
-            turn(rows, n_rows, entries, ends, size)
-            widen_model(rows, n_rows, entries, first_new, model)
+        if not hinge or w[0] > -1.0:  # they have a slope
+            for t in range(touched_before, n_touched):
+                wake(np.int64(rows.touched[t]), 0.0, 0.0, weights, rows, n_rows)
+                n_rows += 1
         if starting:
+            if hinge:
+                n_rows = wake_violators(
+                    matrix, members, w, size, weights, rows, n_touched, n_rows, n_touched
+                )
+            entries = gather(matrix, members, 1, size, rows, entries, ends)
             changes_along(rows, n_rows, entries, ends, size, w)
             rows.score[:n_rows] = rows.change[:n_rows]
-        # ---- Newton steps on the working set
+            starting = False
+        else:
+            entries = gather(matrix, members, 1, size, rows, entries, ends)
+        if dense:
+            turn(rows, n_rows, entries, ends, size)
+            widen_model(rows, n_rows, entries, first_new, model)
         before = value
-        along, curved = refresh(
-            loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, model, gradient
-        )
-        local_gradient(rows, entries, ends, size, gradient)
-        if starting:
+        woken = 0
+        while True:
+            # ---- Newton steps on the working set
+            along, curved = refresh(
+                loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, model, gradient
+            )
+            local_gradient(rows, entries, ends, size, gradient)
             step[:size] = 0.0
             value = objective_along(
                 loss, 0.0, rows, n_positive, n_rows, rest, w, step, strength, bias_strength, size
             )
-            starting = False
-        for tried in range(11):
-            outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
-            gradient[0] = along + rest * outside
-            violation = local_violation(w, gradient, strength, bias, bias_strength, size)
-            if violation <= accuracy or tried == 10 or steps >= limits.steps or stop[0] or late[0]:
-                break
-            steps += 1
-            bent = 0.0 if hinge or rest <= 0.0 else rest * point_curvature(loss, 0.0, w[0])
-            alone = rest if hinge else 0.0
-            if dense:
-                model[0, 0] = curved + bent
-                mirror(model, size)
-                descend(
-                    model, w, gradient, strength, bias_strength, alone, first, size,
-                    0.05 * violation, step, product,
-                )  # fmt: skip
-                changes_along(rows, n_rows, entries, ends, size, step)
-            else:
-                descend_columns(
-                    rows, entries, ends, curved + bent, w, gradient, strength, bias_strength,
-                    alone, first, size, 0.05 * violation, step,
-                )  # fmt: skip
-            slope = 0.0
-            for f in range(first, size):
-                s = bias_strength if f == 0 else strength
-                slope += gradient[f] * step[f] + s * (abs(w[f] + step[f]) - abs(w[f]))
-            length = 1.0
-            trial = np.inf
-            for _ in range(40):
-                trial = objective_along(
-                    loss, length, rows, n_positive, n_rows, rest, w, step, strength, bias_strength,
-                    size,
-                )  # fmt: skip
-                if trial <= value + 0.01 * length * slope + ROUNDING * abs(value):
+            for tried in range(11):
+                outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
+                gradient[0] = along + rest * outside
+                violation = local_violation(w, gradient, strength, bias, bias_strength, size)
+                if (
+                    violation <= accuracy
+                    or tried == 10
+                    or steps >= limits.steps
+                    or stop[0]
+                    or late[0]
+                ):
                     break
-                length *= 0.5
-            if not trial <= value + ROUNDING * abs(value):
+                steps += 1
+                bent = 0.0 if hinge or rest <= 0.0 else rest * point_curvature(loss, 0.0, w[0])
+                alone = rest if hinge else 0.0
+                if dense:
+                    model[0, 0] = curved + bent
+                    mirror(model, size)
+                    descend(
+                        model, w, gradient, strength, bias_strength, alone, first, size,
+                        0.05 * violation, step, product,
+                    )  # fmt: skip
+                    changes_along(rows, n_rows, entries, ends, size, step)
+                else:
+                    descend_columns(
+                        rows, entries, ends, curved + bent, w, gradient, strength, bias_strength,
+                        alone, first, size, 0.05 * violation, step,
+                    )  # fmt: skip
+                slope = 0.0
+                for f in range(first, size):
+                    s = bias_strength if f == 0 else strength
+                    slope += gradient[f] * step[f] + s * (abs(w[f] + step[f]) - abs(w[f]))
+                length = 1.0
+                trial = np.inf
+                for _ in range(40):
+                    trial = objective_along(
+                        loss, length, rows, n_positive, n_rows, rest, w, step, strength,
+                        bias_strength, size,
+                    )  # fmt: skip
+                    if trial <= value + 0.01 * length * slope + ROUNDING * abs(value):
+                        break
+                    length *= 0.5
+                if not trial <= value + ROUNDING * abs(value):
+                    break
+                value = trial
+                for f in range(first, size):
+                    step[f] *= length
+                    w[f] += step[f]
+                    gradient[f] += length * product[f]
+                for a in range(n_rows):
+                    rows.change[unsigned(a)] *= length
+                    rows.score[unsigned(a)] += rows.change[unsigned(a)]
+                along, curved = refresh(
+                    loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, model, gradient
+                )
+                if not (hinge and dense):
+                    local_gradient(rows, entries, ends, size, gradient)
+            if not hinge:
                 break
-            value = trial
-            for f in range(first, size):
-                step[f] *= length
-                w[f] += step[f]
-                gradient[f] += length * product[f]
-            for a in range(n_rows):
-                rows.change[unsigned(a)] *= length
-                rows.score[unsigned(a)] += rows.change[unsigned(a)]
-            along, curved = refresh(
-                loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, model, gradient
+            now = wake_violators(
+                matrix, members, w, size, weights, rows, n_touched, n_rows, max(n_rows, WAKE)
             )
-            if not (hinge and dense):
-                local_gradient(rows, entries, ends, size, gradient)
+            if now == n_rows:
+                break
+            woken += now - n_rows
+            n_rows = now
+            entries = gather(matrix, members, 1, size, rows, entries, ends)
+            if dense:
+                turn(rows, n_rows, entries, ends, size)
         # ---- who else violates
         outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
-        wanted = max(limits.batch, size // 2)
-        n, worst = _look(loss, matrix, rows, n_rows, features, outside, strength, wanted)
+        wanted = max(limits.batch, size)
+        n, worst = _look(loss, matrix, weights, rows, n_rows, features, outside, strength, wanted)
         base = 0.0 if hinge else outside
         for f in range(1, size):
             gradient[f] = features.gradient[members[f]] + base * matrix.total[members[f]]
@@ -252,16 +286,18 @@ def solve_problem(
         elif steps < limits.steps:
             if worst <= limits.tol * strength:
                 n = 0
-            idle = 0 if n > 0 or value < before - ROUNDING * abs(before) else idle + 1
+            idle = 0 if n + woken > 0 or value < before - ROUNDING * abs(before) else idle + 1
             if idle < 5:
                 entering = min(n, wanted)
+                if hinge:
+                    n_rows = sleep(rows, n_positive, n_rows)
                 accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
                 continue
             status = STUCK
         violation = everything
         break
-    for a in range(n_rows):
-        rows.place[rows.row[a]] = -1
+    for t in range(n_touched):
+        rows.place[rows.touched[t]] = UNTOUCHED
     for f in range(1, size):
         features.local[members[f]] = -1
     return members[:size], w[:size], value, violation, steps, status, entries

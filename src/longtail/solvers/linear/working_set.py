@@ -7,15 +7,21 @@ bring with them. On the features let in it takes proximal Newton steps: the prod
 features over the points with an active hinge are kept and follow the points that change sides,
 coordinate descent on that small matrix gives the direction, a line search the length. Points that
 have none of the features all share one score, the bias, so their part of the cost, of the gradient
-and of the curvature is a closed form over column sums. When the working set is solved, all features
-are looked at; the problem ends when none of them violates optimality by more than the tolerance.
+and of the curvature is a closed form over column sums. Of the negatives that have some of the
+features, most lie beyond their margin and cost nothing: these sleep. After some steps the scores of
+all are computed once, the worst of those that cost something wake, and the steps go on; what is
+minimised meanwhile is a lower bound, and the true cost once none wakes. When the working set is
+solved, all features are looked at; the problem ends when none of them violates optimality by more
+than the tolerance.
 
 With s in the subdifferential and v = ‖s‖∞, F(w) - F(w*) ≤ v·(‖w‖₁ + ‖w*‖₁) ≤ v·(‖w‖₁ + F(w)/λ):
 that is the proven gap. The true distance is of the order of its square.
 
-Cost per problem, with T points touched, E values of X in them and in the W features let in: O(T +
-E) per Newton step, 13 to 20 of them on text; O(W²) per sweep over the small matrix; O(nnz of the
-touched points) per look, of which there are four to six. Memory: O(N + D + E + W²) per thread.
+Cost per problem, with A points awake, T touched, and E values of X in the W features let in: O(A +
+values of X in these points and features) per Newton step, 20 to 40 of them on text; O(W²) per sweep
+over the small matrix; O(T + E) each time that points may wake, two or three times per look; O(D +
+nnz of the points that cost something) per look, of which there are three to eight. Memory: O(N + D
++ E + W²) per thread.
 """
 
 from __future__ import annotations
@@ -30,11 +36,17 @@ from numpy.typing import NDArray
 
 from longtail.runtime.run import Stopped
 from longtail.runtime.workers import stopping
-from longtail.solvers.linear._touched_kernels import Entries, Features, Matrix, Rows
+from longtail.solvers.linear._touched_kernels import (
+    UNTOUCHED,
+    Entries,
+    Features,
+    Matrix,
+    Rows,
+)
 from longtail.solvers.linear._working_set_kernels import SOLVED, STOPPED, Limits, solve_problem
 from longtail.solvers.linear.task import LinearTask, Solution
 
-BATCH = 10  # features that enter first; later rounds let in half as many as there are
+BATCH = 10  # features that enter first; later rounds let in as many as there are
 DENSE = 4096  # features up to which their products are kept, 134 MB
 NONE = np.empty(0)
 
@@ -48,10 +60,17 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
     """Solve l1 problems one by one."""
     n, d = task.n_points, task.n_features
     rows = Rows(
-        place=np.full(n, -1, dtype=np.int32),
+        place=np.full(n, UNTOUCHED, dtype=np.int32),
+        touched=np.empty(n, dtype=np.int32),
+        total=np.zeros(n),
         row=np.empty(n, dtype=np.int32),
+        stays=np.empty(n, dtype=np.bool_),
         end=np.empty(n, dtype=np.int64),
-        **{name: np.empty(n) for name in Rows._fields if name not in ("place", "row", "end")},
+        **{
+            name: np.empty(n)
+            for name in Rows._fields
+            if name not in ("place", "touched", "total", "row", "stays", "end")
+        },
     )
     features = Features(
         np.full(d, -1, dtype=np.int32), np.empty(d), np.empty(d, dtype=np.int64), np.empty(d)
