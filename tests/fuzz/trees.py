@@ -89,7 +89,7 @@ def attempt(rng: np.random.Generator, folder: Path, common: Path) -> None:
         arrays[name] = altered(rng, arrays[name])
     note(folder, f"altered: {', '.join(changed)}")
     with np.errstate(all="ignore"):
-        forest = Forest.from_arrays(arrays)
+        forest = Forest.from_arrays(arrays, n_outputs)
         X = rng.normal(size=(7, forest.n_features)) if forest.n_features < 100 else None
         if X is None:
             return

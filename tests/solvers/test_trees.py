@@ -259,6 +259,7 @@ def with_entry(place, value):
         ("right", lambda a: np.full_like(a, -1)),
         ("right", lambda a: a[:-1]),
         ("value", with_entry(0, np.inf)),
+        ("value", with_entry(0, 1e300)),
         ("value", lambda a: a[:-1]),
         ("value", lambda a: None),
         ("value", lambda a: a.tolist()),
@@ -283,6 +284,15 @@ def test_no_altered_child_leads_astray(seed):
     else:
         with pytest.raises(ModelError):
             Forest.from_arrays(arrays)
+
+
+def test_forests_of_other_outputs_are_refused():
+    arrays = random_forest(np.random.default_rng(0)).to_arrays()
+    outputs = int(arrays["size"][0])
+    assert Forest.from_arrays(arrays, outputs).n_outputs == outputs
+    arrays["size"] = arrays["size"] * [10**6, 1]
+    with pytest.raises(ModelError, match="do not fit its classes"):
+        Forest.from_arrays(arrays, outputs)
 
 
 def test_missing_arrays_are_refused():

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.errors import InputError
+from longtail.errors import InputError, memory_needed
 from longtail.labels import LabelledPoints, columns_without
 from longtail.methods._new_labels import encode_new_labels, joined_names
 from longtail.methods._weights import ClassWeight
@@ -70,6 +70,7 @@ class IndependentLabels(Classifier):
         """Train the columns of Y for a model that is already fitted."""
         self._fit(X, Y, run)
 
+    @memory_needed("to train")
     def add_labels(
         self,
         X: Any,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from numpy.typing import ArrayLike
 
-from longtail.errors import ParameterError
+from longtail.errors import ParameterError, memory_needed
 from longtail.metrics._align import check_k
 from longtail.metrics.multiclass import covered_share, macro_f1_of_means
 from longtail.metrics.ranking import RankTotals, totals_at
@@ -81,6 +81,7 @@ class Evaluation(dict[str, float]):
         return "\n".join(lines)
 
 
+@memory_needed("to evaluate")
 def evaluate(
     Y_true: Any,
     *,

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail.errors import ModelError
 from longtail.parameters import check_count, check_positive
 from longtail.runtime.executor import run_threads, thread_count
 from longtail.runtime.run import Run
@@ -115,11 +114,9 @@ class BoostedGate:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], **settings: Any) -> Self:
         """The gate that `to_arrays` gave; `settings` matter only for further updates."""
-        base, forest = base_of(arrays, 1), Forest.from_arrays(arrays)
-        if forest.n_outputs != len(base):
-            raise ModelError("The trees of the gate do not fit its components; it was altered.")
+        base = base_of(arrays, 1)
         gate = cls(len(base), **settings)
-        gate.base, gate.forest = base, forest
+        gate.base, gate.forest = base, Forest.from_arrays(arrays, len(base))
         return gate
 
 
@@ -290,9 +287,8 @@ class BoostedExperts:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], **settings: Any) -> Self:
         """The experts that `to_arrays` gave; `settings` matter only for further updates."""
-        base, forest = base_of(arrays, 2), Forest.from_arrays(arrays)
-        if forest.n_outputs != base.size:
-            raise ModelError("The trees of the experts do not fit their labels; it was altered.")
+        base = base_of(arrays, 2)
+        forest = Forest.from_arrays(arrays, base.size)
         experts = cls(*base.shape, **settings)
         experts.base, experts.forests = base, parted(forest, len(base))
         return experts

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from longtail.errors import ModelError
 from longtail.parameters import check_count
 from longtail.runtime.checkpoint import LatestState, fingerprint
 from longtail.runtime.executor import thread_count
@@ -57,10 +56,8 @@ class BoostedSoftmax:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> BoostedSoftmax:
         """What `to_arrays` gave; anything else is refused. O(nodes)."""
-        base, forest = base_of(arrays, 1), Forest.from_arrays(arrays)
-        if forest.n_outputs != len(base):
-            raise ModelError("The trees of the model do not fit its classes; it was altered.")
-        return cls(base, forest)
+        base = base_of(arrays, 1)
+        return cls(base, Forest.from_arrays(arrays, len(base)))
 
 
 @dataclass(frozen=True)

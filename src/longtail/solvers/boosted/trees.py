@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from longtail.errors import InputError, ModelError
 from longtail.runtime.executor import run_here_or_on_threads
 from longtail.solvers.boosted._tree_kernels import add_trees, are_trees
+from longtail.store.estimator import LARGEST
 
 ROWS_BYTES = 2**20  # rows spread out at a time, by a thread
 MOST_ROWS = 64
@@ -194,8 +195,11 @@ class Forest:
         return {"size": size} | {name: getattr(self, name) for name in DTYPES}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Forest:
-        """The forest that `to_arrays` gave; anything that is no forest is refused. O(nodes)."""
+    def from_arrays(cls, arrays: Mapping[str, Any], n_outputs: int | None = None) -> Forest:
+        """The forest that `to_arrays` gave; what is no forest, or none of `n_outputs`, is refused.
+
+        O(nodes).
+        """
         given = {}
         for name, dtype in ({"size": np.int64} | DTYPES).items():
             array = arrays.get(name)
@@ -205,6 +209,8 @@ class Forest:
         size = given.pop("size")
         if len(size) != 2 or (size < 0).any() or (size > np.iinfo(np.int32).max).any():
             raise ModelError("The trees do not say how many outputs and features they have.")
+        if n_outputs is not None and size[0] != n_outputs:
+            raise ModelError("The trees of the model do not fit its classes; it was altered.")
         forest = cls(int(size[0]), int(size[1]), **given)
         if not forest._is_whole():
             raise ModelError("The trees of the model are no trees; it was altered.")
@@ -222,7 +228,7 @@ class Forest:
             or not ((self.output >= 0) & (self.output < self.n_outputs)).all()
             or not ((self.feature >= 0) & (self.feature < self.n_features)).all()
             or not np.isfinite(self.threshold).all()
-            or not np.isfinite(self.value).all()
+            or not (np.abs(self.value) <= LARGEST).all()
         ):
             return False
         seen = np.zeros(n_nodes, np.bool_), np.zeros(n_nodes + n_trees, np.bool_)
