@@ -245,7 +245,7 @@ def test_numbers_of_any_type_are_read(kind):
 @pytest.mark.parametrize(
     "thing",
     [iter([1]), {}, object(), [[1, 2], [3]], [[10**400]], np.zeros((1, 2, 3)), ["x"]],
-    ids=str,
+    ids=["iterator", "dict", "object", "ragged", "huge", "cube", "words"],
 )
 def test_what_is_no_matrix_is_refused_in_one_sentence(thing):
     X, Y = small_problem(DiSMEC())

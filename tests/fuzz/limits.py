@@ -21,7 +21,7 @@ def memory_bound(kind: str, n_bytes: int) -> int:
     That of the readers is stated in `docs/formats.md`.
     """
     if kind == "readers":
-        return 64 * MEBIBYTE + 40 * n_bytes
+        return 32 * MEBIBYTE + 25 * n_bytes
     return 512 * MEBIBYTE + 40 * n_bytes
 
 
