@@ -100,7 +100,7 @@ def outcome_of(kind: Kind, seed: int, number: int, scratch: Path, common: Path) 
     except Exception as error:
         found = Outcome("failed", f"raw {type(error).__name__}", traceback.format_exc())
     if found.result != "failed":
-        grown, allowed = growth.bytes(), memory_bound(kind.name, unpacked_size(scratch))
+        grown, allowed = growth.bytes(), memory_bound(unpacked_size(scratch))
         if grown > allowed:
             how = "more memory than allowed"
             return Outcome("failed", how, f"{grown >> 20} MiB instead of {allowed >> 20} MiB")

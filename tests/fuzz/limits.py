@@ -15,14 +15,14 @@ ADDRESS_SPACE = 4 * 2**30
 MEBIBYTE = 2**20
 
 
-def memory_bound(kind: str, n_bytes: int) -> int:
-    """Bytes that the resident memory may grow by for an input of so many bytes, unpacked.
-
-    That of the readers is stated in `docs/formats.md`.
-    """
-    if kind == "readers":
-        return 32 * MEBIBYTE + 25 * n_bytes
+def memory_bound(n_bytes: int) -> int:
+    """Bytes that the resident memory may grow by for an input of so many bytes, unpacked."""
     return 512 * MEBIBYTE + 40 * n_bytes
+
+
+def reading_bound(n_bytes: int) -> int:
+    """The same while a file of so many bytes, unpacked, is read; stated in `docs/formats.md`."""
+    return 32 * MEBIBYTE + 25 * n_bytes
 
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")

@@ -17,6 +17,7 @@ from longtail.errors import LongtailError
 from tests.data.test_hostile import FORMATS, laid_out
 from tests.fuzz import readings
 from tests.fuzz.kinds import UNPACKED, Kind, Wrong, note
+from tests.fuzz.limits import PeakGrowth, reading_bound
 from tests.fuzz.mutations import mutated
 
 NAMES = ("sea", "sun", "été", "山", "a b", "x;y", 'a "b"', "7", "-", "ﬃ")
@@ -110,11 +111,11 @@ def attempt(rng: np.random.Generator, folder: Path, common: Path) -> None:
     refusals: list[LongtailError] = []
     data = None
     if name != "lines":
-        data = _read(lambda: _whole(source, path), refusals)
+        data = _read(lambda: _whole(source, path), len(plain), refusals)
     streamed = None
     if source.streams is not None:
-        streamed = _read(lambda: _streamed(path, source.streams), refusals)
-        through = _read(lambda: _through(content, source.streams), refusals)
+        streamed = _read(lambda: _streamed(path, source.streams), len(plain), refusals)
+        through = _read(lambda: _through(content, source.streams), len(plain), refusals)
         if packing == "none" and streamed is not None and streamed != through:
             raise Wrong("a file and a stream of the same bytes differ")
     if packing != "damaged":
@@ -123,12 +124,16 @@ def attempt(rng: np.random.Generator, folder: Path, common: Path) -> None:
         raise refusals[0]
 
 
-def _read(read: Callable[[], Any], refusals: list[LongtailError]) -> Any:
+def _read(read: Callable[[], Any], size: int, refusals: list[LongtailError]) -> Any:
+    """What a reader gives, or None where it refuses; it must keep to the bound on memory."""
+    growth, found = PeakGrowth(), None
     try:
-        return read()
+        found = read()
     except LongtailError as error:
         refusals.append(error)
-        return None
+    if (grown := growth.bytes()) > reading_bound(size):
+        raise Wrong(f"{grown >> 20} MiB to read it, instead of {reading_bound(size) >> 20}")
+    return found
 
 
 def _whole(source: Source, path: Path) -> Any:
