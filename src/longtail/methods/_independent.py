@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,8 +43,9 @@ class IndependentLabels(Classifier):
         "label_counts_", "objective_", "gap_", "violation_", "n_iter_",
     )  # fmt: skip
 
-    def _problem(self) -> dict[str, Any]:
-        """Loss, penalty, strength and the other arguments of `fit_linear`."""
+    def _problem(self, X: sp.csr_array, counts: NDArray[Any]) -> dict[str, Any]:
+        """Loss, penalty, strength and the other arguments of `fit_linear`, for labels with so many
+        points each."""
         raise NotImplementedError
 
     def _weights_of(self, Y: sp.csr_array, run: Run, sample_weight: Any) -> dict[str, Any]:
@@ -53,11 +55,12 @@ class IndependentLabels(Classifier):
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         """Solve one problem per column of Y."""
         weights = self._weights_of(Y, run, sample_weight)
-        return fit_linear(X, Y, **self._problem(), **weights, n_jobs=self.n_jobs, run=run)
+        problem = self._problem(X, points_of_labels(Y, sample_weight))
+        return fit_linear(X, Y, **problem, **weights, n_jobs=self.n_jobs, run=run)
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        return linear_estimate(X, counts, n_jobs=self.n_jobs, **self._problem())
+        counts = points_of_labels(Y)
+        return linear_estimate(X, counts, n_jobs=self.n_jobs, **self._problem(X, counts))
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         fit = self._train(X, Y, run, sample_weight)
@@ -209,7 +212,7 @@ class RidgeProblem(Classifier):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def _problem(self) -> dict[str, Any]:
+    def _problem(self, X: sp.csr_array, counts: NDArray[Any]) -> dict[str, Any]:
         return {
             "loss": self.loss, "strength": 1.0 / self.C, "tol": self.tol,
             "max_iter": self.max_iter, "prune": self.prune,
@@ -218,6 +221,18 @@ class RidgeProblem(Classifier):
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         fit = super()._train(X, Y, run, sample_weight)  # type: ignore[misc]
         return replace(fit, objective=fit.objective * self.C)
+
+
+def points_of_labels(Y: sp.csr_array, sample_weight: Any = None) -> NDArray[Any]:
+    """How many points each label has, each counted by its weight.
+
+    Examples
+    --------
+    >>> points_of_labels(sp.csr_array([[1, 0], [1, 1]])).tolist()
+    [2, 1]
+    """
+    weights = None if sample_weight is None else np.repeat(sample_weight, np.diff(Y.indptr))
+    return np.bincount(Y.indices, weights=weights, minlength=Y.shape[1])
 
 
 def read_only(weights: sp.csr_array) -> sp.csr_array:

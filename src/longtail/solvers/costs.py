@@ -92,7 +92,7 @@ def weights_kept(
     loss: str,
     penalty: str,
     prune: float,
-    strength: float = 1.0,
+    strength: Any = 1.0,
 ) -> NDArray[np.float64]:
     """About how many weights the problem of a label with so many points keeps, bias included.
 
@@ -116,7 +116,7 @@ def weights_kept(
         # Rows of length r with C and weights w are rows of length 1 with C·r² and weights w·r.
         square = float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1) or 1.0
         fixed, power, each, limit = PULL[loss]
-        C = min(max(square / strength, 1e-9), 1e9)
+        C = np.clip(square / np.asarray(strength), 1e-9, 1e9)
         pull = fixed * C**power + each * points * C / (1 + limit * C)
         kept = features_above(X, prune * square * n / pull)
     return np.where(points > 0, kept, 0.0) + 1.0
@@ -129,7 +129,7 @@ def linear_estimate(
     loss: str,
     penalty: str = "l2",
     prune: float = 0.0,
-    strength: float = 1.0,
+    strength: Any = 1.0,
     solver: str | None = None,
     n_jobs: int | None = None,
     **_: Any,

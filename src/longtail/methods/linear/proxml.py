@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from longtail.methods._independent import IndependentLabels
+from longtail.methods._independent import IndependentLabels, points_of_labels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import Count, Jobs, Positive, Prune
+from longtail.parameters import Count, Jobs, Must, Positive, Prune, is_number
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 
@@ -44,6 +46,21 @@ MaxSeconds = Annotated[
     Positive | None,
     "Limit on the seconds per label, with a warning likewise. What a label that reaches it gets "
     "depends on the machine.",
+]
+
+
+ByCount = Annotated[
+    tuple[float, float],
+    Must(
+        "a pair (a, b) of a positive number and one from 0 to 1",
+        lambda pair: (
+            isinstance(pair, list | tuple)
+            and len(pair) == 2
+            and all(map(is_number, pair))
+            and 0 < pair[0] < np.inf
+            and 0 <= pair[1] <= 1
+        ),
+    ),
 ]
 
 
@@ -87,7 +104,10 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
         self,
         *,
         strength: Annotated[
-            Positive, "Weight of the penalty, the paper's λ. Larger means fewer features per label."
+            Positive | ByCount,
+            "Weight of the penalty, the paper's λ, for all labels. Larger means fewer features per "
+            "label. A pair (a, b), which is not in the paper, gives a label with n points the "
+            "strength a·n**b, times the usual length of a row (root mean square).",
         ] = 0.5,
         loss: Loss = "squared_hinge",
         penalize_bias: PenalizeBias = True,
@@ -115,24 +135,44 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
     def _usual_scale(self) -> tuple[float, float]:
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()
 
-    def _problem(self) -> dict[str, Any]:
+    def _problem(self, X: sp.csr_array, counts: NDArray[Any]) -> dict[str, Any]:
+        strength: Any = self.strength
+        if not is_number(strength):
+            strength = strength_by_count(X, counts, *strength)
         return {
-            "loss": self.loss, "penalty": "l1", "strength": self.strength, "tol": self.tol,
+            "loss": self.loss, "penalty": "l1", "strength": strength, "tol": self.tol,
             "penalize_bias": self.penalize_bias, "solver": self.solver, "max_iter": self.max_iter,
             "max_seconds": self.max_seconds, "prune": self.prune,
         }  # fmt: skip
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         weights = self._weights_of(Y, run, sample_weight)
+        problem = self._problem(X, points_of_labels(Y, sample_weight))
         start = None
         if self.start_from == "dismec":
             start = fit_linear(
-                X, Y, strength=self.strength, prune=0.01, **weights, n_jobs=self.n_jobs,
+                X, Y, strength=problem["strength"], prune=0.01, **weights, n_jobs=self.n_jobs,
                 run=run.part("dismec"),
             ).weights  # fmt: skip
             run = run.part("proxml")
-        fit = fit_linear(
-            X, Y, **self._problem(), **weights, warm_start=start, n_jobs=self.n_jobs, run=run
-        )
+        fit = fit_linear(X, Y, **problem, **weights, warm_start=start, n_jobs=self.n_jobs, run=run)
         self.violation_ = fit.violation
         return fit
+
+
+def strength_by_count(
+    X: sp.csr_array, counts: NDArray[Any], a: float, b: float
+) -> NDArray[np.float64]:
+    """a·n**b for labels with n points each, times the root mean square length of the rows of X.
+
+    The noise in a gradient grows with the number of points, so a frequent label needs a stronger
+    penalty; and the weights shrink as the rows grow. O(nnz + L).
+
+    Examples
+    --------
+    >>> strength_by_count(sp.csr_array(np.eye(2)), np.array([1, 16]), 0.5, 0.25).tolist()
+    [0.5, 1.0]
+    """
+    square = float(np.square(X.data, dtype=np.float64).sum()) / max(X.shape[0], 1)
+    length = np.sqrt(square) if square > 0 else 1.0
+    return np.asarray(a * length * np.maximum(counts, 1.0) ** b)

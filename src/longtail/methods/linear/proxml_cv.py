@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.data.split import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
+from longtail.methods._independent import points_of_labels
 from longtail.methods._soundness import are_columns
 from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
@@ -239,7 +240,10 @@ class ProXMLCV(ProXML):
         seen, own = Y[~path.held_out], sample_weight
         if own is not None:
             own = own[~path.held_out]
-        problem = {**self._problem(), "strength": strength, **self._weights_of(seen, run, own)}
+        problem = {
+            **self._problem(X, points_of_labels(seen)), "strength": strength,
+            **self._weights_of(seen, run, own),
+        }  # fmt: skip
         fit = fit_linear(
             X[~path.held_out], seen, **problem, warm_start=path.weights, n_jobs=self.n_jobs, run=run
         )
