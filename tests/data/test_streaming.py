@@ -114,6 +114,14 @@ def test_an_empty_file_and_an_empty_stream(tmp_path):
     assert flat(text_chunks(io.BytesIO(b""))) == []
 
 
+@pytest.mark.parametrize(("after", "texts"), [(b"", []), (b"\n", [""]), (b"a", ["a"])])
+def test_the_mark_of_utf8_is_no_text(tmp_path, after, texts):
+    content = b"\xef\xbb\xbf" + after
+    (tmp_path / "a.txt").write_bytes(content)
+    assert flat(text_chunks(tmp_path / "a.txt", format="lines")) == texts
+    assert flat(text_chunks(io.BytesIO(content), format="lines")) == texts
+
+
 def test_odd_parameters():
     with pytest.raises(ParameterError, match="format"):
         text_chunks(io.BytesIO(), format="xmc")
