@@ -15,7 +15,7 @@ from tests.forking import run_longtail
 from tests.pages import run_command, steps, tasks, versions, versions_of
 
 PAGES = ("getting-started", "tutorial", "walkthroughs", "scores", "tail", "choosing-strength")
-LONG = {"choosing-strength-0", "walkthroughs-2"}
+LONG = {"choosing-strength-0", "tail-0", "walkthroughs-2"}
 """Tasks that train many models at full size; `make test-all` runs them."""
 TASKS = [
     pytest.param(

@@ -16,7 +16,7 @@ from sklearn.utils import validation
 
 import longtail
 from longtail import TextFeatures, _sparse
-from longtail.labels import names
+from longtail.data._label_cells import TableRows
 from tests.cli.conftest import call
 from tests.conftest import ROOT
 
@@ -39,7 +39,7 @@ class Trace:
     WORK: ClassVar = {
         TextFeatures.fit_transform.__code__: "features",
         TextFeatures.transform.__code__: "features",
-        names.names_to_matrix.__code__: "labels",
+        TableRows._matrix.__code__: "labels",
     }
     LOOKS = (validation._assert_all_finite.__code__, _sparse.all_finite.__code__)
 

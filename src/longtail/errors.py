@@ -31,6 +31,10 @@ class InputError(LongtailError, ValueError):
     """X or Y, as passed to a method, cannot be used."""
 
 
+class InputTypeError(InputError, TypeError):
+    """X or Y holds objects that are no numbers; a `TypeError` too, as scikit-learn raises it."""
+
+
 class DataError(LongtailError, ValueError):
     """A data file cannot be read as what it should be.
 

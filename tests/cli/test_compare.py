@@ -226,6 +226,7 @@ class TestMethods:
         found = call("compare", files / "features", "-m", "all", "--json", "-q").json
         assert [result["name"] for result in found["results"]] == ["br", "dismec"]
 
+    @pytest.mark.exhaustive
     def test_really_all(self, all_compared):
         """Every method there is has figures, or the reason why not."""
         found, page = all_compared

@@ -269,7 +269,8 @@ def test_killed_at_any_moment_the_model_is_the_old_or_the_new_one(call, files, o
         shutil.copytree(older / "model", folder / "model")
         words = ["extend", str(folder / "model"), str(files / "train.jsonl"), "--n-jobs", "1"]
         log = str(folder.with_suffix(".log"))
-        process = context.Process(target=killable.run, args=(words, str(folder), kill_at, log))
+        moment = killable.Moment(kill_at)
+        process = context.Process(target=killable.run, args=(words, str(folder), moment, log))
         process.start()
         return words, process
 

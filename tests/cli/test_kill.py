@@ -42,6 +42,7 @@ def undisturbed(data, tmp_path_factory):
     return training
 
 
+@pytest.mark.exhaustive
 def test_killed_at_any_moment_the_same_command_ends_with_the_same_model(
     data, undisturbed, tmp_path, call
 ):

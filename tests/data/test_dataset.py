@@ -60,7 +60,7 @@ def test_stored_zeros_of_labels_are_no_labels() -> None:
         ({"label_names": ["a"]}, "1 label names for 4 label columns"),
         ({"label_names": ["a", "b", "c", "a"]}, "not distinct"),
         ({"X": np.array([[np.nan], [1], [1]])}, "NaN or infinite"),
-        ({"X": np.array([["a"], ["b"], ["c"]])}, "must"),
+        ({"X": np.array([["a"], ["b"], ["c"]])}, "type <U1"),
         ({"Y": sp.csr_array(np.full((3, 4), 2.0))}, "only 0 and 1"),
         ({"Y": sp.csr_array(np.full((3, 4), np.nan))}, "only 0 and 1"),
         ({"X": None, "texts": ["a", "b", "c"], "feature_names": ["a"]}, "leave the names out"),

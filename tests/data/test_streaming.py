@@ -108,10 +108,19 @@ def test_refusals_name_the_line(tmp_path, content, format, line, part):
 
 
 def test_an_empty_file_and_an_empty_stream(tmp_path):
-    (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(DataError, match="empty"):
-        flat(text_chunks(tmp_path / "empty"))
-    assert flat(text_chunks(io.BytesIO(b""))) == []
+    for nothing in (b"", b"\xef\xbb\xbf"):
+        (tmp_path / "empty").write_bytes(nothing)
+        with pytest.raises(DataError, match="empty"):
+            flat(text_chunks(tmp_path / "empty"))
+        assert flat(text_chunks(io.BytesIO(nothing))) == []
+
+
+@pytest.mark.parametrize(("after", "texts"), [(b"\n", [""]), (b"a", ["a"])])
+def test_the_mark_of_utf8_is_no_text(tmp_path, after, texts):
+    content = b"\xef\xbb\xbf" + after
+    (tmp_path / "a.txt").write_bytes(content)
+    assert flat(text_chunks(tmp_path / "a.txt", format="lines")) == texts
+    assert flat(text_chunks(io.BytesIO(content), format="lines")) == texts
 
 
 def test_odd_parameters():

@@ -17,7 +17,7 @@ from tests.fuzz.children import try_inputs
 from tests.fuzz.every import KINDS
 from tests.fuzz.kinds import Kind, Wrong, note
 
-SHORT = {("readers",): 300, ("parquet",): 100, ("trees",): 400, ("arrays", "folders"): 200}
+SHORT = {("readers",): 300, ("parquet",): 100, ("trees",): 400, ("arrays", "folders"): 100}
 """Inputs per kind; those that start from the same models are in one test."""
 
 
@@ -52,7 +52,7 @@ def misbehave(rng, folder, common):
 
 
 def test_every_way_to_fail_is_seen_and_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(children, "SECONDS", 3)
+    monkeypatch.setattr(children, "SECONDS", 6)
     tally = try_inputs(Kind("odd", misbehave), 3, tmp_path, enough=lambda tried: tried == 9)
     assert tally.counts == {"accepted": 2, "refused": 1, "failed": 6}
     assert tally.failures == [

@@ -402,7 +402,7 @@ def test_points_without_weight_and_constant_features(small):
 
 
 def test_values_beyond_reason_end():
-    X = np.array([[1e200, 1.0], [1.0, 1e-200], [-1e200, 3.0]])
+    X = np.array([[1e15, 1.0], [1.0, 1e-200], [-1e15, 3.0]])
     with pytest.warns(ConvergenceWarning):
         fit = fit_linear(
             X, [[1], [0], [1]], penalty="l1", solver="accelerated", max_iter=5, max_seconds=10

@@ -64,6 +64,8 @@ class StreamLines:
                 if line.startswith(UTF16_MARKS):
                     raise self.error("the text is UTF-16; save it as UTF-8", line=1)
                 line = line.removeprefix(UTF8_MARK)
+                if not line:
+                    return
             if len(line) > MAX_LINE_BYTES:
                 raise self.error(f"the line is longer than {MAX_LINE_BYTES:,} bytes", line=number)
             line = line.removesuffix(b"\n")

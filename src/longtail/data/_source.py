@@ -155,13 +155,14 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
         self._begin = 0
         self._end = 0
         self._done = False
-        self._fill()
+        size = self._fill()
         start = self._buffer[: min(3, self._end)].tobytes()
         if start[:2] in UTF16_MARKS:
             self.close()
             raise DataError("the text is UTF-16; save it as UTF-8", path=self.path, line=1)
         if start == UTF8_MARK:
             self._begin = 3
+            self._end = self._end if size > 3 else 3  # the mark alone is no line
 
     @property
     def is_empty(self) -> bool:
@@ -226,8 +227,8 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
             self._fill()
             searched += self._begin
 
-    def _fill(self) -> None:
-        """Move what is left to the front, make room for one block, read it."""
+    def _fill(self) -> int:
+        """Move what is left to the front, make room for one block, read it; returns its bytes."""
         left = self._end - self._begin
         if left + _BLOCK_BYTES + 1 > len(self._buffer):
             larger = np.empty(2 * len(self._buffer), dtype=np.uint8)
@@ -244,6 +245,7 @@ class LineBlocks(AbstractContextManager["LineBlocks"]):
             if self._end and self._buffer[self._end - 1] != ord("\n"):
                 self._buffer[self._end] = ord("\n")
                 self._end += 1
+        return count
 
 
 class _Places(Protocol):

@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from longtail._sparse import NO_MATRIX, all_finite, as_csr, refuse_large, sound
-from longtail.errors import InputError
+from longtail.errors import InputError, InputTypeError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
 
@@ -80,8 +80,9 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         checked = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
         )
-    except (TypeError, OverflowError):
-        raise InputError(NO_MATRIX) from None
+    except (TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InputTypeError(f"{NO_MATRIX.removesuffix('.')} ({reason}).") from None
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
     rows = as_csr(checked)

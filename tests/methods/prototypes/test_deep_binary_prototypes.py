@@ -290,6 +290,6 @@ def test_what_cannot_fit_is_refused_with_hidden_units_that_do(decoder):
 
 
 def test_where_no_hidden_units_help_it_is_not_said_that_they_do():
-    X, Y = sp.csr_array((200, 10)), sp.csr_array((200, 10**8))
+    X, Y = sp.csr_array((200, 10)), sp.csr_array((200, 2 * 10**7))
     with pytest.raises(InputError, match=r"[\d.]+ GB for .* GB; take fewer features or labels"):
         DeepBinaryPrototypes().fit(X, Y)
