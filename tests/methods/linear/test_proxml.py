@@ -21,7 +21,9 @@ def data():
     return Dataset(X=RowScaler().fit_transform(made.X), Y=made.Y)
 
 
-@pytest.mark.parametrize("strength", [0, -0.5, np.inf, np.nan, "much", None])
+@pytest.mark.parametrize(
+    "strength", [0, -0.5, np.inf, np.nan, "much", None, (0.5,), (0, 0.5), (0.5, 2), ("a", 0.1)]
+)
 def test_strengths_that_make_no_sense_are_refused(strength):
     with pytest.raises(ParameterError, match="strength must be a positive, finite number"):
         ProXML(strength=strength).fit([[1.0], [0.0]], [["a"], ["b"]])
@@ -75,6 +77,28 @@ def test_the_slow_solvers_find_the_same(data, solver):
     np.testing.assert_allclose(
         slow.weights_.toarray(), fast.weights_.toarray(), atol=0.02 * abs(fast.weights_).max()
     )
+
+
+def test_a_pair_gives_every_label_the_strength_of_its_count(data):
+    counts = np.bincount(data.Y.indices, minlength=data.Y.shape[1])
+    model = ProXML(strength=(0.4, 0.3)).fit(data.X, data.Y)
+    for label in np.unique(counts, return_index=True)[1]:
+        alone = ProXML(strength=0.4 * max(counts[label], 1) ** 0.3)
+        alone.fit(data.X, data.Y[:, [label]])
+        assert np.allclose(
+            alone.weights_.toarray()[:, 0], model.weights_[:, [label]].toarray()[:, 0], atol=1e-6
+        )
+
+
+def test_a_pair_knows_the_length_of_rows_and_the_weight_of_points(data):
+    short = ProXML(strength=(0.4, 0.2), tol=1e-6, penalize_bias=False).fit(data.X, data.Y)
+    long = ProXML(strength=(0.4, 0.2), tol=1e-6, penalize_bias=False).fit(data.X * 8, data.Y)
+    assert np.allclose(long.weights_.toarray()[:-1] * 8, short.weights_.toarray()[:-1], atol=1e-4)
+    twice = sp.vstack([data.X, data.X]), sp.vstack([data.Y, data.Y])
+    weighted = ProXML(strength=(0.4, 0.2), tol=1e-6)
+    weighted.fit(data.X, data.Y, sample_weight=np.full(data.X.shape[0], 2.0))
+    repeated = ProXML(strength=(0.4, 0.2), tol=1e-6).fit(*twice)
+    assert np.allclose(weighted.weights_.toarray(), repeated.weights_.toarray(), atol=1e-4)
 
 
 def test_starting_from_dismec_changes_only_the_way(data):
