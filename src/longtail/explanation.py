@@ -133,7 +133,8 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.label}: {self.score:+.3f}"]
         if len(self.parts):
-            pairs = self.parts.select("feature", "contribution").iter_rows()
+            # Column by column: polars' own engine would hang in a process that was forked.
+            pairs = zip(self.parts["feature"], self.parts["contribution"], strict=True)
             parts = [f"{feature} {part:+.3f}" for feature, part in pairs]
             lines[0] += " = " + ", ".join([f"bias {self.bias:+.3f}", *parts])
         if self.summary:

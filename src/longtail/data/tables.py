@@ -36,6 +36,7 @@ from longtail.data._source import (
 )
 from longtail.data.dataset import Dataset
 from longtail.errors import DataError, InputError
+from longtail.runtime.turns import is_forked
 
 
 def read_jsonl(
@@ -261,10 +262,16 @@ def write_csv(dataset: Dataset, path: PathLike) -> None:
 def write_parquet(dataset: Dataset, path: PathLike) -> None:
     """Write a Parquet file with a column `text` and a column `labels` of lists.
 
-    Otherwise as `write_jsonl`; for an example see `read_parquet`.
+    Otherwise as `write_jsonl`; for an example see `read_parquet`. A forked process cannot do it.
     """
     import polars as pl
 
+    if is_forked():
+        raise DataError(
+            "a forked process cannot write Parquet; write JSONL or CSV, or start the process by "
+            "spawn",
+            path=path,
+        )
     texts = _texts(dataset)
     labels = [list(row) for row in dataset.label_sets()]
     kind = pl.Int64 if dataset.classes.dtype.kind in "iu" else pl.String

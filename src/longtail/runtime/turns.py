@@ -13,6 +13,7 @@ from threading import RLock
 from typing import Any
 
 _LOCKS: dict[str, AbstractContextManager[Any]] = {}
+_FORKED: list[int] = []
 
 
 def turns(name: str) -> AbstractContextManager[Any]:
@@ -34,4 +35,20 @@ def in_every_child(function: Callable[[], None]) -> Callable[[], None]:
     return function
 
 
-in_every_child(_LOCKS.clear)
+@in_every_child
+def _begin_anew() -> None:
+    _LOCKS.clear()
+    _FORKED[:] = [os.getpid()]
+
+
+def is_forked() -> bool:
+    """Whether this process is the fork of one that has used longtail.
+
+    Threads of libraries are gone then: polars waits for its own for ever.
+
+    Examples
+    --------
+    >>> is_forked()
+    False
+    """
+    return bool(_FORKED)
