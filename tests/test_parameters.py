@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
+from longtail import DiSMEC
 from longtail.errors import ParameterError
 from longtail.parameters import (
     Count,
@@ -105,6 +106,13 @@ REFUSED = [
 @pytest.mark.parametrize("given", ALLOWED)
 def test_allowed(given):
     check(Method(**given))
+
+
+def test_a_refusal_is_one_line_whatever_the_value():
+    with pytest.raises(ParameterError) as caught:
+        DiSMEC(C=np.arange(1000.0).reshape(10, 100)).check_parameters()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(("name", "value", "wanted"), REFUSED, ids=str)

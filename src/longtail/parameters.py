@@ -221,7 +221,7 @@ class Parameter:
             return
         if self.musts and not any(must.allows(value) for must in self.musts):
             remedy = "".join(f"; {must.remedy}" for must in self.musts if must.remedy)
-            raise ParameterError(f"{self.name} must be {self.kind}, not {value!r:.80}{remedy}.")
+            raise ParameterError(f"{self.name} must be {self.kind}, not {_shown(value)}{remedy}.")
 
     def parse(self, text: str, what: str) -> Any:
         """The value that a word of the command line means; `what` names the parameter."""
@@ -249,6 +249,11 @@ class Parameter:
                     if kind is Any:
                         return text
         raise ParameterError(f"{what} must be {self.kind}, not {text!r}.")
+
+
+def _shown(value: Any) -> str:
+    """A value that is not allowed, in one short line."""
+    return " ".join(f"{value!r:.200}".split())[:80]
 
 
 def declared(owner: type) -> dict[str, Parameter]:
@@ -358,7 +363,7 @@ def _refuse_others(must: Must, values: dict[str, Any]) -> None:
     for name, value in values.items():
         if not must.allows(value):
             remedy = f"; {must.remedy}" if must.remedy else ""
-            raise ParameterError(f"{name} must be {must.text}, not {value!r}{remedy}.")
+            raise ParameterError(f"{name} must be {must.text}, not {_shown(value)}{remedy}.")
 
 
 def check_positive(**values: Any) -> None:

@@ -60,7 +60,7 @@ def forge_values(rng: np.random.Generator, folder: Path) -> str:
         if how in (1, 2):
             value = copy.deepcopy(_at(state, places[int(rng.integers(len(places)))]))
         else:
-            value = SCALARS[int(rng.integers(len(SCALARS)))]
+            value = copy.deepcopy(SCALARS[int(rng.integers(len(SCALARS)))])
         inner[key] = value
         told.append(f"{path} = {str(value)[:60]}")
     reseal(folder, state=state)
