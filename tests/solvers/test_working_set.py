@@ -314,3 +314,34 @@ def test_not_above_liblinear(data_folder):
         plain = Problem(X, target, loss="squared_hinge", strength=0.5, bias=1.0)
         w = np.concatenate([theirs.coef_.ravel(), theirs.intercept_])
         assert fit.objective[b] <= plain.value(w) * (1 + 1e-4)
+
+
+class Order:
+    """An executor that notes which blocks it is given, in order."""
+
+    isolated = True
+
+    def each(self, solve, task, blocks, done):
+        self.blocks = []
+        for number, block in blocks:
+            self.blocks.append([problem for _, part in block.parts for problem in part.tolist()])
+            done(number, solve(task, block))
+
+
+def test_dear_labels_come_first_and_share_a_block_with_few():
+    """So that no thread waits for a frequent label at the end."""
+    rng = np.random.default_rng(0)
+    counts = np.array([3, 2000, 1, 1800, *[2] * 60])
+    T = np.zeros((4000, len(counts)))
+    for label, count in enumerate(counts):
+        T[rng.choice(4000, count, replace=False), label] = 1.0
+    X = sp.random_array((4000, 30), density=0.1, format="csr", rng=rng)
+    order = Order()
+    found = fit_linear(X, T, penalty="l1", strength=20.0, run=Run(executor=order))
+    assert sorted(np.concatenate(order.blocks)) == list(range(len(counts)))
+    costs = [(1 + counts[block] / 50).sum() for block in order.blocks]
+    assert costs == sorted(costs, reverse=True)
+    assert [0, 1, 2] in order.blocks[:2]
+    assert max(map(len, order.blocks)) == 32
+    by_one = fit_linear(X, T, penalty="l1", strength=20.0, block_size=1)
+    assert (found.weights != by_one.weights).nnz == 0

@@ -39,6 +39,9 @@ class Blocks:
         Progress callback, where blocks are kept, and what solves them.
     total : int, optional
         Problems in all, of which those of no block count as done; by default those of the blocks.
+    costs : sequence of float, optional
+        What each block costs, in any unit: the dearest are solved first, so that nobody waits for
+        them at the end.
 
     Attributes
     ----------
@@ -70,6 +73,7 @@ class Blocks:
         is_sound: Callable[[Any, Arrays], bool],
         run: Run,
         total: int | None = None,
+        costs: Sequence[float] | None = None,
     ) -> None:
         self._blocks, self._keep, self._what, self._run = blocks, keep, what, run
         self._store = None if run.checkpoint is None else Checkpoint(run.checkpoint, identity())
@@ -80,6 +84,8 @@ class Blocks:
                 keep(number, arrays)
             else:
                 self.missing.append(number)
+        if costs is not None:
+            self.missing.sort(key=lambda number: -costs[number])
         self._total = sum(map(len, blocks)) if total is None else total
         self._finished = self._total - sum(len(blocks[number]) for number in self.missing)
         self._report()

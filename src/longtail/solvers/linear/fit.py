@@ -53,6 +53,8 @@ REPORT = {
     "objective": float, "gap": float, "violation": float, "iterations": int, "converged": bool,
     "seconds": float,
 }  # fmt: skip
+COUNT = 50.0  # points of a label that cost as much as a label without any
+DEAR = 2.0 * BLOCK  # what the problems of a block may cost
 KINDS = {"features": np.int32, "values": np.float32, "ends": np.int64, **REPORT}
 
 __all__ = ["Group", "LinearFit", "fit_linear"]
@@ -208,13 +210,15 @@ def fit_linear(
     if block_size is not None and block_size < 1:
         raise ParameterError(f"block_size must be at least 1, not {block_size!r}.")
     work = LinearWork(task, solver, float(prune), np.dtype(dtype).str)
-    blocks = _blocks(work, groups, block_size)
+    costs = 1.0 + np.diff(task.targets.indptr) / COUNT
+    blocks = _blocks(work, groups, block_size, costs)
     results: dict[int, Arrays] = {}
     kinds = KINDS | {"values": dtype}
     unsolved = Blocks(
         blocks, results.__setitem__, what="training", run=run,
         identity=lambda: _identity(work, blocks),
         is_sound=lambda block, arrays: holds_columns(arrays, kinds, len(block), task.n_features),
+        costs=[sum(float(costs[problems].sum()) for _, problems in b.parts) for b in blocks],
     )  # fmt: skip
     unsolved.solve(solve_block, work, n_jobs=n_jobs)
     fit = _assembled([results[number] for number in range(len(blocks))], blocks, task, dtype)
@@ -235,20 +239,27 @@ def _solver(task: LinearTask, wanted: str | None) -> str:
     return wanted
 
 
-def _blocks(work: LinearWork, groups: Any, wanted: int | None) -> list[LinearBlock]:
-    """The problems in blocks; small groups share one."""
+def _blocks(
+    work: LinearWork, groups: Any, wanted: int | None, costs: NDArray[np.float64]
+) -> list[LinearBlock]:
+    """The problems in blocks; small groups share one, and so do few dear problems.
+
+    Problems with an l2 penalty read X together, so there a block is as large as it may be.
+    """
     task = work.task
+    if wanted is not None or task.penalty == "l2":
+        costs = np.zeros(task.n_problems)
     _, bytes_per_problem = SOLVERS[task.penalty, task.loss][_solver(task, work.solver)]
     if groups is None:
         everything = np.arange(task.n_problems)
         size = wanted or block_of(bytes_per_problem(task.n_points, task.n_features))
-        return [LinearBlock(((None, part),)) for part in _cut(everything, size)]
+        return [LinearBlock(((None, part),)) for part in _cut(everything, size, costs)]
     blocks: list[LinearBlock] = []
     room = 0
     for rows, problems in checked_groups(groups, task.n_points, task.n_problems):
         stored = int((task.indptr[rows + 1] - task.indptr[rows]).sum())
         size = wanted or block_of(bytes_per_problem(len(rows), min(task.n_features, stored)))
-        for part in _cut(problems, size):
+        for part in _cut(problems, size, costs):
             if blocks and len(part) <= min(room, size - len(blocks[-1])):
                 blocks[-1] = LinearBlock((*blocks[-1].parts, (rows, part)))
                 room -= len(part)
@@ -258,8 +269,17 @@ def _blocks(work: LinearWork, groups: Any, wanted: int | None) -> list[LinearBlo
     return blocks
 
 
-def _cut(problems: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
-    return [problems[first : first + size] for first in range(0, len(problems), size)]
+def _cut(
+    problems: NDArray[np.int64], size: int, costs: NDArray[np.float64]
+) -> list[NDArray[np.int64]]:
+    """Runs of problems: of `size`, or fewer where they cost more than `DEAR`."""
+    ends, total = [0], 0.0
+    for number, cost in enumerate(costs[problems].tolist()):
+        if number - ends[-1] >= size or (total + cost > DEAR and number > ends[-1]):
+            ends.append(number)
+            total = 0.0
+        total += cost
+    return np.split(problems, ends[1:]) if len(problems) else []
 
 
 def block_of(bytes_a_problem: int) -> int:
