@@ -39,6 +39,8 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     """
     if not sp.issparse(matrix):
         return sp.csr_array(_as_table(matrix), dtype=dtype)
+    if getattr(matrix, "_is_ours", False) and dtype in (None, matrix.dtype):
+        return matrix
     matrix, canonical = _looked_at(matrix)
     out = sp.csr_array(matrix, dtype=dtype)
     if canonical:
@@ -50,6 +52,23 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
             out = out.copy()
             out.has_sorted_indices = out.has_canonical_format = False
         out.sum_duplicates()
+    return out
+
+
+def as_our_csr(matrix: Any) -> sp.csr_array:
+    """`as_csr` of a matrix that stays within longtail, which need not be looked at again.
+
+    Examples
+    --------
+    >>> X = as_our_csr(sp.csr_array([[0, 2], [1, 0]]))
+    >>> as_csr(X) is X
+    True
+    """
+    out = as_csr(matrix)
+    if out is matrix:
+        out = sp.csr_array(matrix)
+        out.has_canonical_format = True
+    out._is_ours = True
     return out
 
 

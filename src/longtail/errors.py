@@ -163,11 +163,14 @@ features, or allow it more.
     """
     try:
         yield
-    except LongtailError:
-        raise
     except BaseException as error:
-        if not is_out_of_memory(error):
-            raise
+        say_out_of_memory(error, purpose)
+        raise
+
+
+def say_out_of_memory(error: BaseException, purpose: str) -> None:
+    """Raise `OutOfMemoryError` if an error of others says that there is no more memory."""
+    if not isinstance(error, LongtailError) and is_out_of_memory(error):
         raise OutOfMemoryError(purpose) from error
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import NO_MATRIX, all_finite, as_csr, refuse_large, sound
+from longtail._sparse import NO_MATRIX, all_finite, as_our_csr, refuse_large, sound
 from longtail.errors import InputError, InputTypeError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
@@ -72,10 +72,11 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
 
     With `reset` the estimator learns the number of features; without, it has to know it.
     """
-    X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     if not reset and _is_plain(estimator, X):
-        refuse_large(X.data)
-        return as_csr(X)
+        rows = as_our_csr(X)
+        refuse_large(rows.data)
+        return rows
+    X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     try:
         checked = validate_data(
             estimator, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32)
@@ -85,7 +86,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
         raise InputTypeError(f"{NO_MATRIX.removesuffix('.')} ({reason}).") from None
     except ValueError as error:
         raise InputError(_one_sentence(str(error))) from None
-    rows = as_csr(checked)
+    rows = as_our_csr(checked)
     refuse_large(rows.data)
     return rows
 

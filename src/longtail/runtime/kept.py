@@ -12,7 +12,7 @@ from threading import RLock
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from longtail.errors import memory_needed
+from longtail.errors import say_out_of_memory
 from longtail.runtime.turns import in_every_child, turns
 
 Made = TypeVar("Made")
@@ -101,8 +101,11 @@ def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
         view.__dict__ = self.__dict__
         with turns("kept"):
             _SHELVES[view] = _SHELVES.setdefault(self, _Shelf())
-        with memory_needed("to predict"):
+        try:
             return method(view, *args, **kwargs)
+        except BaseException as error:
+            say_out_of_memory(error, "to predict")
+            raise
 
     return on_view
 
