@@ -31,7 +31,8 @@ class DiSMEC(WeightedFit, RidgeProblem, IndependentLabels, LinearClassifier):
 
     Notes
     -----
-    Training costs O(nnz(X)) per pass over all points, about four passes per label; prediction
+    Training costs two or three looks at all points per label, O(nnz(X)) each, and for rare labels
+    on text O(N + D + entries of the features with a positive weight) instead; prediction costs
     O(weights of the features of x). A score is a margin: labels with at least 0 are predicted.
 
     Examples

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longtail._numba import kernel, unsigned
+from longtail._numba import kernel
 
 
 @kernel
@@ -37,24 +37,6 @@ def take_rows(indptr, indices, data, rows, place, sub_indptr, sub_indices, sub_d
     for f in range(used):
         place[features[f]] = -1
     return used
-
-
-@kernel
-def block_scores(indptr, indices, data, bias, weights, out):
-    """out[b] = X weights[:, b] for the B problems of a block at once, reading X once. O(nnz·B)."""
-    d = unsigned(weights.shape[0] - 1)
-    width = unsigned(weights.shape[1])
-    total = np.empty(weights.shape[1])
-    for i in range(unsigned(out.shape[1])):
-        for b in range(width):
-            total[b] = bias * weights[d, b]
-        for p in range(indptr[i], indptr[i + unsigned(1)]):
-            x = np.float64(data[p])
-            j = unsigned(indices[p])
-            for b in range(width):
-                total[b] += x * weights[j, b]
-        for b in range(width):
-            out[b, i] = total[b]
 
 
 @kernel

@@ -182,9 +182,9 @@ def fit_linear(
 
     Notes
     -----
-    Cost: O(nnz(X)) per look at all points; some four looks per problem for the squared hinge,
-    shared in reading by the problems of a block, and ten to forty for the logistic loss at strength
-    1, about twice as many at 0.1.
+    Cost: O(nnz(X)) per look at all points; two or three looks per problem for the squared hinge,
+    which for rare labels on text read a few percent of X only, and ten to forty for the logistic
+    loss at strength 1, about twice as many at 0.1.
 
     Examples
     --------

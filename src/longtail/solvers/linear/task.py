@@ -118,6 +118,28 @@ class LinearTask:
             turned.data,
         )
 
+    @cached_property
+    def column_lengths(self) -> NDArray[np.int64]:
+        """Stored entries of each column of X."""
+        return np.diff(self.columns[0])
+
+    @cached_property
+    def non_negative(self) -> bool:
+        """Whether no entry of X is below zero."""
+        return bool(self.data.min(initial=0.0) >= 0.0)
+
+    @cached_property
+    def doubt(self) -> float:
+        """Bound of the rounding error of any row's score in single precision, per ‖w‖.
+
+        A sum of n products errs by no more than (n + 3)·2^-24·‖w‖·‖x‖ in any order, if its factors
+        were rounded too.
+        """
+        lengths = np.diff(self.indptr)
+        squares = np.append(np.square(self.data, dtype=np.float64), 0.0)
+        norms = np.add.reduceat(squares, self.indptr[:-1]) * (lengths > 0) + self.bias**2
+        return float((1.01 * 2.0**-24 * (lengths + 8) * np.sqrt(norms)).max(initial=0.0))
+
     @property
     def weights_differ(self) -> bool:
         """Whether the points weigh differently in different problems."""
