@@ -273,8 +273,9 @@ def _bounds(
     """
     together = []
     for problem in problems:
-        few = not exact and _few(task, problem, FEW)
-        if few:
+        base = task.bias * problem.w[-1]  # 0 at the start; above -1 it would screen no row
+        by_columns = not exact and (base == 0.0 or base <= -1.0) and _few(task, problem, FEW)
+        if by_columns:
             w = problem.w.astype(memory.kind)
             bounds = memory.bounds[0]
             column_bounds(*task.columns, memory.kind.type(task.bias), w, bounds)
