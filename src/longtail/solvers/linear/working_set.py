@@ -65,7 +65,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         total=np.zeros(n),
         row=np.empty(n, dtype=np.int32),
         stays=np.empty(n, dtype=np.bool_),
-        end=np.empty(n, dtype=np.int64),
+        end=np.empty(n + 1, dtype=np.int64),
         **{
             name: np.empty(n)
             for name in Rows._fields
@@ -73,7 +73,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         },
     )
     features = Features(
-        np.full(d, -1, dtype=np.int32), np.empty(d), np.empty(d, dtype=np.int64), np.empty(d)
+        np.full(d, -1, dtype=np.int32), np.zeros(d), np.empty(d, dtype=np.int64), np.empty(d)
     )
     room = 2**14
     entries = Entries(
@@ -86,7 +86,9 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         strength = float(task.strength[problem])
         weights = task.weights(problem)
         sums = task.sums_of(weights) if task.weights_differ else task.shared_sums
-        matrix = Matrix(task.indptr, task.indices, task.data, *task.columns, *sums)
+        matrix = Matrix(
+            task.indptr, task.indices, task.data, *task.columns, *sums, sums[1].max(initial=0.0)
+        )  # fmt: skip
         flip, positives, targets = _minority(task, problem, weights)
         sign = -1.0 if flip else 1.0
         start_features, start_weights = _start(task, problem, sign, targets)
