@@ -164,104 +164,22 @@ def gather(matrix, members, first, size, rows, entries, ends):
 
 
 @kernel
-def _raised(matrix, members, w, size, rows, local, level):
-    """Rows asleep with a score above `level`, which is not negative: how many, and which stand in
-    `rows.end`; their scores are in `rows.total`.
-
-    What raises scores is added up first, as most rows are not raised; then what lowers those that
-    are, by their rows or by columns. O(columns with a weight).
-    """
-    total, found = rows.total, rows.end
-    n = lowering = 0
-    for f in range(1, size):
-        j, v = members[f], w[f]
-        if v == 0.0:
-            continue
-        begin, end = matrix.column_indptr[j], matrix.column_indptr[j + 1]
-        if v < 0.0 or matrix.total[j] != matrix.absolute[j]:
-            lowering += end - begin
-            if matrix.total[j] == matrix.absolute[j]:
-                continue
-        for p in range(begin, end):
-            x = v * matrix.column_data[unsigned(p)]
-            x = max(x, 0.0)
-            i = unsigned(matrix.row_indices[unsigned(p)])
-            known = total[i]
-            total[i] = known + x
-            found[unsigned(n)] = np.int64(i)
-            n += (known == 0.0) & (x > 0.0)
-    kept = stored = 0
-    for q in range(n):
-        i = found[unsigned(q)]
-        if total[i] > level and rows.place[i] < UNTOUCHED:
-            found[unsigned(kept)] = i
-            kept += 1
-            stored += matrix.indptr[i + 1] - matrix.indptr[i]
-        else:
-            total[i] = 0.0
-    if stored < lowering:
-        for q in range(kept):
-            i = found[unsigned(q)]
-            score = total[i]
-            for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
-                f = local[matrix.indices[unsigned(p)]]
-                if f > 0:
-                    x = w[f] * matrix.data[unsigned(p)]
-                    if x < 0.0:
-                        score += x
-            total[i] = score
-        return kept
-    for f in range(1, size):
-        j, v = members[f], w[f]
-        if v == 0.0 or (v > 0.0 and matrix.total[j] == matrix.absolute[j]):
-            continue
-        for p in range(matrix.column_indptr[j], matrix.column_indptr[j + 1]):
-            i = matrix.row_indices[unsigned(p)]
-            x = v * matrix.column_data[unsigned(p)]
-            if x < 0.0 and total[i] != 0.0:
-                total[i] += x
-    return kept
-
-
-@kernel
-def _all_scores(matrix, members, w, size, rows, n_touched):
-    """The rows asleep, as `_raised` returns them. O(touched + columns with a weight)."""
-    total, found = rows.total, rows.end
+def wake_violators(matrix, members, w, size, weights, rows, n_touched, n_rows, most):
+    """Wake the rows asleep that cost something, the `most` worst of them; returns the number of
+    rows awake. O(touched + columns with a weight)."""
+    total = rows.total  # zero between calls
     for f in range(1, size):
         v = w[f]
         if v != 0.0:
             for p in range(matrix.column_indptr[members[f]], matrix.column_indptr[members[f] + 1]):
-                i = matrix.row_indices[unsigned(p)]
-                if rows.place[i] < UNTOUCHED:
-                    total[i] += v * matrix.column_data[unsigned(p)]
-    n = 0
-    for t in range(n_touched):
-        i = rows.touched[unsigned(t)]
-        if rows.place[i] < UNTOUCHED:
-            found[unsigned(n)] = i
-            n += 1
-    return n
-
-
-@kernel
-def wake_violators(
-    matrix, members, w, size, weights, rows, local, n_touched, n_rows, most
-):
-    """Wake the rows asleep that cost something, the `most` worst of them; returns the number of
-    rows awake. O(columns with a weight), and O(touched) where rows without a score cost something.
-    """
-    total = rows.total  # zero between calls
+                total[matrix.row_indices[unsigned(p)]] += v * matrix.column_data[unsigned(p)]
     level = -1.0 - w[0]
-    if level >= 0.0:
-        n = _raised(matrix, members, w, size, rows, local, level)
-    else:
-        n = _all_scores(matrix, members, w, size, rows, n_touched)
     first = n_rows
-    for q in range(n):
-        i = rows.end[q]
+    for t in range(n_touched):
+        i = np.int64(rows.touched[unsigned(t)])
         score = total[i]
         total[i] = 0.0
-        if score > level:
+        if score > level and rows.place[i] < UNTOUCHED:
             rows.row[n_rows], rows.fresh[n_rows] = i, score
             n_rows += 1
     found = n_rows - first

@@ -228,7 +228,7 @@ def solve_problem(
         if starting:
             if hinge:
                 n_rows = wake_violators(
-                    matrix, members, w, size, weights, rows, features.local, n_touched, n_rows, n_touched
+                    matrix, members, w, size, weights, rows, n_touched, n_rows, n_touched
                 )
             entries = gather(matrix, members, 1, size, rows, entries, ends)
             changes_along(rows, n_rows, entries, ends, size, w)
@@ -311,7 +311,7 @@ def solve_problem(
             if not hinge:
                 break
             now = wake_violators(
-                matrix, members, w, size, weights, rows, features.local, n_touched, n_rows, max(n_rows, WAKE)
+                matrix, members, w, size, weights, rows, n_touched, n_rows, max(n_rows, WAKE)
             )
             if now == n_rows:
                 break
@@ -343,7 +343,7 @@ def solve_problem(
                 entering = min(n, wanted)
                 if hinge:
                     n_rows = sleep(rows, n_positive, n_rows)
-                accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
+                accuracy = max(0.3 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
                 continue
             status = STUCK
         violation = everything

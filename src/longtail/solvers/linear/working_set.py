@@ -65,7 +65,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         total=np.zeros(n),
         row=np.empty(n, dtype=np.int32),
         stays=np.empty(n, dtype=np.bool_),
-        end=np.empty(n + 1, dtype=np.int64),
+        end=np.empty(n, dtype=np.int64),
         **{
             name: np.empty(n)
             for name in Rows._fields
