@@ -86,9 +86,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         strength = float(task.strength[problem])
         weights = task.weights(problem)
         sums = task.sums_of(weights) if task.weights_differ else task.shared_sums
-        matrix = Matrix(
-            task.indptr, task.indices, task.data, *task.columns, *sums, sums[1].max(initial=0.0)
-        )  # fmt: skip
+        matrix = Matrix(task.indptr, task.indices, task.data, *task.columns, *sums)
         flip, positives, targets = _minority(task, problem, weights)
         sign = -1.0 if flip else 1.0
         start_features, start_weights = _start(task, problem, sign, targets)
