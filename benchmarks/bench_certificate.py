@@ -69,8 +69,8 @@ class Sample:
         return np.array(found).T
 
     def liblinear(self, eps, sweeps=SWEEPS):
-        task = l1_task(self.rows, self.strength, eps, sweeps)
-        blocks = enumerate([(rows, 1.0, 1.0)] for rows in self.positives)
+        task = l1_task(self.rows, eps, sweeps)
+        blocks = enumerate([(rows, 1.0, 1.0, self.strength)] for rows in self.positives)
         found = {}
         ProcessExecutor(2).each(solve_l1_labels, task, blocks, found.__setitem__)
         return [found[label] for label in range(len(found))]

@@ -26,7 +26,7 @@ CHOOSING = {
     "lm-knn": ({}, {"n_neighbors": "n_neighbors_"}, {"n_neighbors": 3}),
     "ml-knn": ({}, {"n_neighbors": "n_neighbors_"}, {"n_neighbors": 3}),
     "mrb": ({"C": None}, {"C": "C_"}, {"C": 1.0}),
-    "proxml-cv": ({}, {"strength": "strength_"}, None),
+    "proxml-cv": ({}, {"strength": "strength_", "exponent": "exponent_"}, None),
     "sbf": ({"code_size": 20}, {"n_hashes": "n_hashes_"}, {"n_hashes": 2}),
 }
 """method -> settings, columns of the table with the attribute of each, settings without a choice.

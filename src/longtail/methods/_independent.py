@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.errors import InputError, memory_needed
 from longtail.labels import LabelledPoints, columns_without
+from longtail.methods._by_count import ByCount, l2_strength
 from longtail.methods._new_labels import encode_new_labels, joined_names
 from longtail.methods._weights import ClassWeight
-from longtail.parameters import ErrorWeight, Jobs, NewtonSteps, Prune, RelativeGap
+from longtail.parameters import Jobs, NewtonSteps, Positive, Prune, RelativeGap
 from longtail.runtime.estimates import Estimate
 from longtail.runtime.run import Progress, Run, progress_bar
 from longtail.solvers import LinearFit, fit_linear
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from longtail.methods._linear import LinearClassifier as Classifier
 else:
     Classifier = object
+
+ErrorWeights = Annotated[
+    Positive | ByCount,
+    "Weight of the errors against the penalty; larger fits closer. A pair (a, b), ours, gives a "
+    "label with n points C = a / n**b, divided by the mean square length of a row.",
+]
 
 
 class IndependentLabels(Classifier):
@@ -198,7 +205,7 @@ class RidgeProblem(Classifier):
     def __init__(
         self,
         *,
-        C: ErrorWeight = 1.0,
+        C: ErrorWeights = 1.0,
         prune: Prune = 0.01,
         tol: RelativeGap = 1e-4,
         max_iter: NewtonSteps = 100,
@@ -214,13 +221,14 @@ class RidgeProblem(Classifier):
 
     def _problem(self, X: sp.csr_array, counts: NDArray[Any]) -> dict[str, Any]:
         return {
-            "loss": self.loss, "strength": 1.0 / self.C, "tol": self.tol,
+            "loss": self.loss, "strength": l2_strength(X, counts, self.C), "tol": self.tol,
             "max_iter": self.max_iter, "prune": self.prune,
         }  # fmt: skip
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
         fit = super()._train(X, Y, run, sample_weight)  # type: ignore[misc]
-        return replace(fit, objective=fit.objective * self.C)
+        strength = l2_strength(X, points_of_labels(Y, sample_weight), self.C)
+        return replace(fit, objective=fit.objective / strength)
 
 
 def points_of_labels(Y: sp.csr_array, sample_weight: Any = None) -> NDArray[Any]:

@@ -43,8 +43,9 @@ REPORT: dict[str, type] = {
 L1_KINDS = {"features": np.int64, "values": np.float64, "ends": np.int64, **REPORT}
 
 Rows = NDArray[np.integer]
-LabelRows = tuple[Rows, float, float]
-"""The rows of a label, and what the points with and without it weigh in its problem."""
+LabelRows = tuple[Rows, float, float, float]
+"""The rows of a label, what the points with and without it weigh in its problem, and the strength
+of an l1 penalty, 1/C."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,6 @@ class LiblinearTask:
     settings: dict[str, Any]  # of every `LinearSVC`
     classes: list[Rows] = field(default_factory=list)  # for pairs: the rows of each class
     y: NDArray[np.int64] | None = None  # for all classes at once: the class of each row
-    strength: float = 1.0  # of an l1 penalty, 1/C
     points: NDArray[np.float64] | None = None  # for labels: what each point weighs
 
 
@@ -65,7 +65,11 @@ def solvable(X: sp.csr_array, counts: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def label_blocks(
-    targets: sp.csc_array, labels: NDArray[np.integer], weights: Any = None, size: int = BLOCK
+    targets: sp.csc_array,
+    labels: NDArray[np.integer],
+    weights: Any = None,
+    size: int = BLOCK,
+    strength: Any = 1.0,
 ) -> list[list[LabelRows]]:
     """Blocks of labels, each given by its rows and its weights.
 
@@ -76,19 +80,25 @@ def label_blocks(
         Those that are wanted.
     weights : ClassWeights or array, optional
         Of the points; an array, which is alike for all labels, goes into the task instead.
+    size : int
+        Labels per block.
+    strength : float or array of shape (L,)
+        Of an l1 penalty.
 
     Examples
     --------
     >>> blocks = label_blocks(sp.csc_array([[1, 0], [1, 1]]), np.array([0, 1]))
     >>> [[(rows.tolist(), *sides) for rows, *sides in block] for block in blocks]
-    [[([0, 1], 1.0, 1.0), ([1], 1.0, 1.0)]]
+    [[([0, 1], 1.0, 1.0, 1.0), ([1], 1.0, 1.0, 1.0)]]
     """
     by_label = isinstance(weights, ClassWeights)
+    strengths = np.broadcast_to(np.asarray(strength, dtype=np.float64), targets.shape[1])
     found = [
         (
             targets.indices[targets.indptr[j] : targets.indptr[j + 1]],
             float(weights.positive[j]) if by_label else 1.0,
             float(weights.negative[j]) if by_label else 1.0,
+            float(strengths[j]),
         )
         for j in labels
     ]
@@ -201,10 +211,10 @@ def solve_l1_labels(task: LiblinearTask, block: list[LabelRows]) -> Arrays:
     for label in block:
         began = time.perf_counter()
         y, of_points = _problem(task, label)
-        model = _fitted(task.X, y, of_points, **task.settings)
+        model = _fitted(task.X, y, of_points, **task.settings, C=1.0 / label[3])
         seconds = time.perf_counter() - began
         w = np.append(model.coef_.ravel(), model.intercept_)
-        point = l1_point(task.X, label[0], w, task.strength, of_points)
+        point = l1_point(task.X, label[0], w, label[3], of_points)
         sweeps = int(model.n_iter_)
         features.append(np.flatnonzero(w))
         values.append(w[features[-1]])
@@ -216,7 +226,6 @@ def solve_l1_labels(task: LiblinearTask, block: list[LabelRows]) -> Arrays:
 
 def l1_task(
     X: sp.csr_array,
-    strength: float,
     tol: float,
     max_iter: int,
     points: NDArray[np.float64] | None = None,
@@ -225,14 +234,14 @@ def l1_task(
 
     Examples
     --------
-    >>> l1_task(sp.csr_array((2, 3)), 0.5, 0.01, 1000).settings["C"]
-    2.0
+    >>> l1_task(sp.csr_array((2, 3)), 0.01, 1000).settings["max_iter"]
+    1000
     """
     settings = {
-        "penalty": "l1", "loss": "squared_hinge", "dual": False, "C": 1.0 / float(strength),
-        "tol": float(tol), "max_iter": int(max_iter), "intercept_scaling": 1.0, "random_state": 0,
+        "penalty": "l1", "loss": "squared_hinge", "dual": False, "tol": float(tol),
+        "max_iter": int(max_iter), "intercept_scaling": 1.0, "random_state": 0,
     }  # fmt: skip
-    return LiblinearTask(X, settings, strength=float(strength), points=points)
+    return LiblinearTask(X, settings, points=points)
 
 
 def l1_point(
@@ -277,7 +286,7 @@ def _problem(
     task: LiblinearTask, label: LabelRows
 ) -> tuple[NDArray[np.int8], NDArray[np.float64] | None]:
     """Which points have the label, and what they all weigh; None if alike."""
-    rows, positive, negative = label
+    rows, positive, negative, _ = label
     y = np.zeros(task.X.shape[0], dtype=np.int8)
     y[rows] = 1
     if positive == negative == 1.0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -20,7 +22,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def proxml(data):
-    return ProXML(tol=1e-4).fit(data.X, data.Y)
+    return ProXML(strength=0.5, tol=1e-4).fit(data.X, data.Y)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,20 @@ def test_objectives_and_violations_are_counted_from_the_stored_weights(data, pro
     assert table["difference"].to_numpy() == pytest.approx(difference)
     assert table["positives"].to_list() == data.Y.toarray().sum(axis=0).tolist()
     assert (table["liblinear_seconds"] > 0).all()
+
+
+@pytest.mark.parametrize("method", [ProXML, CCDL1])
+def test_every_label_is_compared_at_its_own_strength(data, method):
+    longer = SimpleNamespace(X=data.X * 3.0, Y=data.Y)
+    model = method(strength=(0.2, 0.3), tol=1e-3).fit(longer.X, longer.Y)
+    found = certify(longer.X, longer.Y, model, tol=1e-3)
+    counts = np.bincount(data.Y.indices, minlength=data.Y.shape[1])
+    usual = np.sqrt((longer.X.data.astype(float) ** 2).sum() / longer.X.shape[0])
+    strengths = 0.2 * usual * counts**0.3
+    assert found.strength == pytest.approx((strengths.min(), strengths.max()))
+    value, _ = by_definition(longer, model.weights_.toarray().astype(float), strengths)
+    assert found.table["objective"].to_numpy() == pytest.approx(value, rel=1e-9)
+    assert found.worse == 0
 
 
 def test_what_a_model_says_about_itself_plays_no_part(data, proxml):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,8 @@ from longtail.solvers import fit_linear
 
 STRENGTHS = (1.5, 0.6, 0.2)
 
+of_one_exponent = partial(ProXMLCV, exponents=(0,))
+
 
 @pytest.fixture(scope="module")
 def data():
@@ -34,7 +37,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return ProXMLCV(strengths=STRENGTHS, folds=3, patience=None).fit(*data)
+    return of_one_exponent(strengths=STRENGTHS, folds=3, patience=None).fit(*data)
 
 
 def same_weights(first, second):
@@ -101,7 +104,7 @@ class TestChoice:
     def test_results_are_those_of_models_trained_one_by_one(self, data):
         """Warm starts change the work, not the outcome."""
         X, Y = data
-        model = ProXMLCV(
+        model = of_one_exponent(
             strengths=STRENGTHS, folds=2, tol=1e-4, scoring="PSP@3", patience=None
         ).fit(X, Y)
         chances = propensities(Y)
@@ -136,7 +139,7 @@ class TestChoice:
             return fit
 
         monkeypatch.setattr(module, "fit_linear", watched)
-        model = ProXMLCV(strengths=[0.2, 1.5, 0.6], folds=2, patience=None).fit(*data)
+        model = of_one_exponent(strengths=[0.2, 1.5, 0.6], folds=2, patience=None).fit(*data)
         assert [strength for strength, _, _ in seen] == [1.5, 1.5, 0.6, 0.6, 0.2, 0.2]
         for path in (seen[0::2], seen[1::2]):
             assert path[0][1] is None
@@ -177,34 +180,82 @@ class TestChoice:
 
         seen = []
         options = {"strengths": tuple(scores), "folds": 2, "scoring": scoring}
-        model = ProXMLCV(**options).fit(X, Y, progress=lambda *told: seen.append(told[1:]))
+        model = of_one_exponent(**options).fit(X, Y, progress=lambda *told: seen.append(told[1:]))
         assert model.cv_results_["strength"].tolist() == [1.6, 0.8, 0.4, 0.2]
         assert model.strength_ == 0.8
         assert seen[-1] == (25 * 11, 25 * 11)
-        assert ProXMLCV(**options, patience=None).fit(X, Y).strength_ == 0.1
-        assert ProXMLCV(**options, patience=1).fit(X, Y).cv_results_["mean_score"].tolist() == [
+        assert of_one_exponent(**options, patience=None).fit(X, Y).strength_ == 0.1
+        assert of_one_exponent(**options, patience=1).fit(X, Y).cv_results_[
+            "mean_score"
+        ].tolist() == [
             0.5,
             0.9,
             0.6,
         ]
 
     def test_one_standard_error_never_takes_a_weaker_strength(self, data, fitted):
-        model = ProXMLCV(strengths=STRENGTHS, rule="one_standard_error", patience=None).fit(*data)
+        model = of_one_exponent(strengths=STRENGTHS, rule="one_standard_error", patience=None).fit(
+            *data
+        )
         assert model.strength_ >= fitted.strength_
         assert np.array_equal(model.cv_results_["mean_score"], fitted.cv_results_["mean_score"])
 
     def test_a_number_of_strengths_makes_a_grid_for_the_scale_of_the_features(self, data):
         X, _ = data
-        grid = ProXMLCV(strengths=5)._grid(X)
+        ((exponent, grid),) = of_one_exponent(strengths=5)._grids(X)
+        assert exponent == 0.0
         assert grid[0] == 2.0
         assert grid[-1] == 0.1
         assert np.allclose(grid[1:] / grid[:-1], 0.05 ** (1 / 4), rtol=0.01)
-        assert ProXMLCV(strengths=5)._grid(X * 10.0) == pytest.approx(10 * grid, rel=1e-6)
-        assert ProXMLCV(strengths=2)._grid(sp.csr_array((3, 3))).tolist() == [2.0, 0.1]
+        ((_, longer),) = of_one_exponent(strengths=5)._grids(X * 10.0)
+        assert longer == pytest.approx(10 * grid, rel=1e-6)
+        ((_, alone),) = of_one_exponent(strengths=2)._grids(sp.csr_array((3, 3)))
+        assert alone.tolist() == [2.0, 0.1]
+        # the strength of a pair goes with the length of the rows by itself
+        ((_, short),) = ProXMLCV(strengths=5, exponents=(0.2,))._grids(X)
+        ((_, long),) = ProXMLCV(strengths=5, exponents=(0.2,))._grids(X * 10.0)
+        assert short.tolist() == long.tolist() == grid.tolist()
+
+    def test_every_exponent_has_a_path_of_its_own(self, data, monkeypatch):
+        X, Y = data
+        seen = []
+
+        def watched(X, Y, **options):
+            fit = fit_linear(X, Y, **options)
+            seen.append((options["strength"], options["warm_start"] is None))
+            return fit
+
+        monkeypatch.setattr(module, "fit_linear", watched)
+        model = ProXMLCV(strengths=(1.0, 0.3), exponents=(0, 0.3), folds=2, patience=None)
+        model.fit(X, Y)
+        assert [is_first for _, is_first in seen] == [True, True, False, False] * 2
+        fold_of = fold_of_rows(Y, 2, 0)
+        for (strength, _), fold in zip(seen[4:], (0, 1, 0, 1), strict=True):
+            counts = np.bincount(Y[fold_of != fold].indices, minlength=Y.shape[1])
+            assert (counts > 0).all()
+            assert np.allclose(strength / strength[0], (counts / counts[0]) ** 0.3, rtol=1e-6)
+        assert model.cv_results_["strength"].tolist() == [1.0, 0.3, 1.0, 0.3]
+        assert model.cv_results_["exponent"].tolist() == [0.0, 0.0, 0.3, 0.3]
+
+    def test_a_chosen_pair_is_the_strength_of_the_model(self, data, tmp_path):
+        X, Y = data
+
+        def scoring(estimator, X, Y):
+            return float(estimator.strength == (0.3, 0.2))
+
+        model = ProXMLCV(strengths=(1.0, 0.3), exponents=(0, 0.2), folds=2, scoring=scoring)
+        model.fit(X, Y)
+        assert (model.strength_, model.exponent_, model.strength) == (0.3, 0.2, (0.3, 0.2))
+        assert model.choice_table()["chosen"].to_list() == [False, False, False, True]
+        assert same_weights(model, ProXML(strength=(0.3, 0.2)).fit(X, Y))
+        model.save(tmp_path / "model")
+        assert longtail.load(tmp_path / "model").strength == (0.3, 0.2)
 
     def test_the_seed_makes_the_folds(self, data):
         def scores(seed):
-            return ProXMLCV(strengths=(1.0,), folds=2, random_state=seed).fit(*data).cv_results_
+            return (
+                of_one_exponent(strengths=(1.0,), folds=2, random_state=seed).fit(*data).cv_results_
+            )
 
         assert scores(1)["fold0_score"] == scores(1)["fold0_score"]
         assert any(scores(1)["fold0_score"] != scores(seed)["fold0_score"] for seed in (2, 3, 4))
@@ -217,7 +268,7 @@ class TestChoice:
         Y[:, 0] = X[:, 0] > 0.5
         Y[0, 1] = Y[1, 2] = Y[2, 2] = 1
         Y[:, 4] = 1
-        model = ProXMLCV(strengths=(1.0, 0.3), folds=3).fit(X, Y)
+        model = of_one_exponent(strengths=(1.0, 0.3), folds=3).fit(X, Y)
         assert model.label_counts_.tolist() == [int(Y[:, 0].sum()), 1, 2, 0, 40]
         assert not model.predict(X)[:, 3].any()
 
@@ -230,13 +281,13 @@ class TestScoring:
     @pytest.mark.parametrize("form", ["sparse", "dense", "names"])
     def test_named_metrics_agree_for_all_forms_of_labels(self, data, name, form):
         X, Y = data
-        wanted = ProXMLCV(strengths=(1.0,), folds=2, scoring=name).fit(X, Y).cv_results_
+        wanted = of_one_exponent(strengths=(1.0,), folds=2, scoring=name).fit(X, Y).cv_results_
         if form == "dense":
             Y = Y.toarray()
         elif form == "names":
             names = np.array([f"{j:02d}" for j in range(Y.shape[1])])
             Y = [tuple(names[row.indices]) for row in (Y[[i]] for i in range(Y.shape[0]))]
-        model = ProXMLCV(strengths=(1.0,), folds=2, scoring=name).fit(X, Y)
+        model = of_one_exponent(strengths=(1.0,), folds=2, scoring=name).fit(X, Y)
         assert model.label_kind_ == form
         assert model.cv_results_["mean_score"] == pytest.approx(wanted["mean_score"], abs=1e-12)
 
@@ -244,7 +295,7 @@ class TestScoring:
     def test_one_class_a_row(self, data, name):
         X, Y = data
         y = np.array(["sea", "sun", "snow"])[Y.indices[Y.indptr[:-1]] % 3]
-        model = ProXMLCV(strengths=(1.0, 0.3), folds=2, scoring=name).fit(X, y)
+        model = of_one_exponent(strengths=(1.0, 0.3), folds=2, scoring=name).fit(X, y)
         assert model.label_kind_ == "multiclass"
         assert set(model.predict(X)) <= {"sea", "sun", "snow"}
         fold_of = fold_of_rows(longtail.labels.encode_labels(y).matrix, 2, 0)
@@ -263,33 +314,35 @@ class TestScoring:
             seen.append((*forms, estimator.classes_.tolist()))
             return scorer("P@1")(estimator, X, Y)
 
-        model = ProXMLCV(strengths=(1.0, 0.5), folds=2, scoring=own).fit(X, names)
+        model = of_one_exponent(strengths=(1.0, 0.5), folds=2, scoring=own).fit(X, names)
         assert seen == [(True, True, model.classes_.tolist())] * 4
-        plain = ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(X, names)
+        plain = of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(X, names)
         assert np.array_equal(model.cv_results_["mean_score"], plain.cv_results_["mean_score"])
         dense = []
-        ProXMLCV(strengths=(1.0,), folds=2, scoring=lambda e, X, Y: dense.append(Y) or 0.0).fit(
-            X, Y.toarray()
-        )
+        of_one_exponent(
+            strengths=(1.0,), folds=2, scoring=lambda e, X, Y: dense.append(Y) or 0.0
+        ).fit(X, Y.toarray())
         assert all(isinstance(each, np.ndarray) for each in dense)
 
     def test_propensities_by_name(self, data):
         X, Y = data
         chances = dict(enumerate(propensities(Y).tolist()))
         given = scorer("PSP@3", propensities=list(chances.values()))
-        model = ProXMLCV(strengths=(1.0, 0.5), folds=2, scoring=given).fit(X, Y)
-        plain = ProXMLCV(strengths=(1.0, 0.5), folds=2, scoring="PSP@3").fit(X, Y)
+        model = of_one_exponent(strengths=(1.0, 0.5), folds=2, scoring=given).fit(X, Y)
+        plain = of_one_exponent(strengths=(1.0, 0.5), folds=2, scoring="PSP@3").fit(X, Y)
         assert np.allclose(model.cv_results_["mean_score"], plain.cv_results_["mean_score"])
 
     def test_nothing_finite(self, data):
         with pytest.raises(InputError, match="scoring gave nan"):
-            ProXMLCV(strengths=(1.0,), folds=2, scoring=lambda *_: np.nan).fit(*data)
+            of_one_exponent(strengths=(1.0,), folds=2, scoring=lambda *_: np.nan).fit(*data)
 
 
 class TestLongWork:
     def test_one_bar_over_all_fits(self, data):
         seen = []
-        ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(*data, progress=lambda *told: seen.append(told))
+        of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(
+            *data, progress=lambda *told: seen.append(told)
+        )
         assert {what for what, _, _ in seen} == {"training"}
         assert {total for _, _, total in seen} == {25 * (2 * 2 + 1)}
         done = [done for _, done, _ in seen]
@@ -297,7 +350,7 @@ class TestLongWork:
         assert done[-1] == 25 * 5
 
     def test_every_fit_has_checkpoints_of_its_own(self, data, tmp_path):
-        ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(*data, checkpoint=tmp_path / "c")
+        of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(*data, checkpoint=tmp_path / "c")
         assert sorted(
             str(p.parent.relative_to(tmp_path / "c")) for p in tmp_path.rglob("run.json")
         ) == [
@@ -311,13 +364,13 @@ class TestLongWork:
     @pytest.mark.parametrize("fits", [1, 3, 4])
     def test_goes_on_where_it_stopped(self, data, tmp_path, fits):
         X, Y = data
-        undisturbed = ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(X, Y)
+        undisturbed = of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(X, Y)
 
         def stop(what, done, total):
             if done >= 25 * fits:
                 raise KeyboardInterrupt
 
-        model = ProXMLCV(strengths=(1.0, 0.5), folds=2)
+        model = of_one_exponent(strengths=(1.0, 0.5), folds=2)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y, checkpoint=tmp_path / "c", progress=stop)
         seen = []
@@ -330,9 +383,9 @@ class TestLongWork:
             assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes()
 
     def test_other_folds_do_not_take_up_the_checkpoints(self, data, tmp_path):
-        ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(*data, checkpoint=tmp_path / "c")
+        of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(*data, checkpoint=tmp_path / "c")
         with pytest.raises(CheckpointError):
-            ProXMLCV(strengths=(1.0, 0.5), folds=2, random_state=5).fit(
+            of_one_exponent(strengths=(1.0, 0.5), folds=2, random_state=5).fit(
                 *data, checkpoint=tmp_path / "c"
             )
 
@@ -353,7 +406,7 @@ class TestEstimator:
         [(scorer("P@3"), "P@3"), (lambda *_: 0.0, None), (None, None), ("R@5", "R@5")],
     )
     def test_functions_are_not_stored(self, data, tmp_path, scoring, stored):
-        model = ProXMLCV(strengths=(1.0,), folds=2, scoring=scoring).fit(*data)
+        model = of_one_exponent(strengths=(1.0,), folds=2, scoring=scoring).fit(*data)
         model.save(tmp_path / "model")
         assert longtail.load(tmp_path / "model").scoring == stored
         assert model.scoring is scoring
@@ -383,7 +436,7 @@ class TestEstimator:
 
     def test_another_fit_forgets_the_first(self, data):
         X, Y = data
-        model = ProXMLCV(strengths=(1.0, 0.5), folds=2).fit(X, Y)
+        model = of_one_exponent(strengths=(1.0, 0.5), folds=2).fit(X, Y)
         model.set_params(strengths=(2.0,)).fit(X, Y)
         assert model.strength_ == 2.0
         assert len(model.cv_results_["strength"]) == 1
@@ -403,6 +456,11 @@ class TestEstimator:
             {"strengths": (np.nan,)},
             {"strengths": "many"},
             {"strengths": [[1.0], [2.0, 3.0]]},
+            {"exponents": ()},
+            {"exponents": (0.1, 0.1)},
+            {"exponents": (-0.1,)},
+            {"exponents": (1.5,)},
+            {"exponents": 0.2},
             {"folds": 1},
             {"folds": 2.0},
             {"scoring": "magic"},

@@ -45,10 +45,10 @@ class Steps:
 
 
 def summary(
-    strengths: NDArray[np.float64], measured: list[list[dict[str, float]]]
+    tried: NDArray[np.float64], measured: list[list[dict[str, float]]]
 ) -> dict[str, NDArray[np.float64]]:
-    """Measurements by strength and fold, as arrays by strength."""
-    found = {"strength": strengths}
+    """Measurements by fold at strengths (a, b), as arrays by strength."""
+    found = {"strength": tried[:, 0], "exponent": tried[:, 1]}
     for name in measured[0][0]:
         values = _table(measured, name)
         if name == "seconds":

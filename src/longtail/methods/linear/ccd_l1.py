@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from longtail._sparse import for_liblinear
 from longtail.errors import ConvergenceWarning, warn
-from longtail.methods._independent import IndependentLabels
+from longtail.methods._by_count import ByCount, l1_strength
+from longtail.methods._independent import IndependentLabels, points_of_labels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit, of_problems
 from longtail.methods.linear._multiclass_base import Processes
@@ -78,7 +79,9 @@ class CCDL1(WeightedFit, IndependentLabels, LinearClassifier):
     def __init__(
         self,
         *,
-        strength: Annotated[Positive, "Weight of the penalty; liblinear's 1/C."] = 0.5,
+        strength: Annotated[
+            Positive | ByCount, "Weight of the penalty, liblinear's 1/C; or a pair as in `ProXML`."
+        ] = 0.5,
         tol: Annotated[
             Positive,
             "liblinear's eps; 0.01 is its default for this solver, scikit-learn's is 0.0001. A "
@@ -110,28 +113,28 @@ class CCDL1(WeightedFit, IndependentLabels, LinearClassifier):
         targets = sp.csc_array(Y)
         hard = solvable(X, np.diff(targets.indptr))
         weights = self._weights_of(Y, run, sample_weight)["sample_weight"]
-        task = l1_task(
-            for_liblinear(X), self.strength, self.tol, self.max_iter, point_weights(weights)
-        )
+        counts = points_of_labels(Y, sample_weight)
+        strength = np.broadcast_to(l1_strength(X, counts, self.strength), len(counts))
+        task = l1_task(for_liblinear(X), self.tol, self.max_iter, point_weights(weights))
         easy = fit_linear(
-            X, targets[:, ~hard], penalty="l1", strength=self.strength, solver="accelerated",
+            X, targets[:, ~hard], penalty="l1", strength=strength[~hard], solver="accelerated",
             tol=1e-4, max_iter=1000, sample_weight=of_problems(weights, ~hard),
         )  # fmt: skip
         report = {name: getattr(easy, name) for name in REPORT}
         found = [columns_of(easy.weights, **report)]
-        blocks = label_blocks(targets, np.flatnonzero(hard), weights)
+        blocks = label_blocks(targets, np.flatnonzero(hard), weights, strength=strength)
         found += solve_with_liblinear(
             solve_l1_labels, task, blocks, kinds=L1_KINDS, total=targets.shape[1],
-            n_jobs=self.n_jobs, run=run, Y=targets, weights=weights,
+            n_jobs=self.n_jobs, run=run, Y=targets, weights=weights, strength=strength,
         )  # fmt: skip
-        fit = _assembled(found, np.argsort(hard, kind="stable"), X.shape[1], task.strength)
+        fit = _assembled(found, np.argsort(hard, kind="stable"), X.shape[1], strength)
         self.violation_ = fit.violation
         _warn(fit, run)
         return fit
 
 
 def _assembled(
-    found: list[Arrays], places: NDArray[np.int64], n_features: int, strength: float
+    found: list[Arrays], places: NDArray[np.int64], n_features: int, strength: NDArray[Any]
 ) -> LinearFit:
     """Columns, those of the labels `places`, in the form that `fit_linear` returns."""
     norms = np.zeros(len(places))

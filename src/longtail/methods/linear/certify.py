@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from longtail._sparse import for_liblinear
 from longtail.errors import InputError, ParameterError
 from longtail.labels import as_predicted, columns_of, encode_labels
+from longtail.methods._by_count import l1_strength
 from longtail.methods._independent import IndependentLabels
 from longtail.parameters import check_positive
 from longtail.runtime.executor import ProcessExecutor
@@ -46,8 +48,10 @@ class Certificate:
         of the optimality conditions by each, relative to the strength (`violation`,
         `liblinear_violation`), liblinear's sweeps and seconds (`liblinear_sweeps`,
         `liblinear_seconds`).
-    strength, tol, max_iter
-        Of the objective, and liblinear's eps and limit on sweeps.
+    strength : float, or pair of them
+        Of the objective: the weakest and the strongest of the labels, where these differ.
+    tol, max_iter
+        liblinear's eps and limit on sweeps.
     n_points : int
         Rows of X.
     left_out : int
@@ -56,7 +60,7 @@ class Certificate:
     """
 
     table: pl.DataFrame
-    strength: float
+    strength: float | tuple[float, float]
     tol: float
     max_iter: int
     n_points: int
@@ -84,9 +88,10 @@ class Certificate:
         return {name: getattr(self, name) / number for name in ("better", "equal", "worse")}
 
     def __str__(self) -> str:
+        strengths = np.atleast_1d(self.strength).tolist()
         lines = [
-            f"{len(self.table)} labels at strength {self.strength:g}, against liblinear -s 5 with "
-            f"eps {self.tol:g} and at most {self.max_iter} sweeps"
+            f"{len(self.table)} labels at strength {' to '.join(f'{s:g}' for s in strengths)}, "
+            f"against liblinear -s 5 with eps {self.tol:g} and at most {self.max_iter} sweeps"
         ]
         if not len(self.table):
             return lines[0]
@@ -180,7 +185,7 @@ def certify(
     check_is_fitted(model)
     if getattr(model, "class_weight", None) is not None:
         raise ParameterError("certify is for problems without class_weight; train without it.")
-    strength = _strength(model, strength)
+    chosen = _strength(model, strength)
     check_positive(tol=tol)
     if int(max_iter) < 1:
         raise ParameterError(f"max_iter must be at least 1, not {max_iter!r}.")
@@ -189,8 +194,10 @@ def certify(
     wanted = _wanted(labels, model.classes_, np.diff(targets.indptr))
     counts = np.diff(targets.indptr)[wanted]
     able = wanted[solvable(rows, counts)]
-    blocks = label_blocks(targets, able)
-    task = l1_task(rows, strength, tol, max_iter)
+    strengths = l1_strength(model._checked(X, reset=False), np.diff(targets.indptr), chosen)
+    strengths = np.broadcast_to(strengths, len(model.classes_))
+    blocks = label_blocks(targets, able, strength=strengths)
+    task = l1_task(rows, tol, max_iter)
     solved: dict[int, Any] = {}
     ProcessExecutor(n_jobs).each(solve_l1_labels, task, enumerate(blocks), solved.__setitem__)
     answers = [solved[number] for number in range(len(blocks))]
@@ -199,10 +206,9 @@ def certify(
         for name in ("objective", "violation", "iterations", "seconds")
     }
     weights = sp.csc_array(model.weights_)
-    positives = [points for block in blocks for points, *_ in block]
     ours = [
-        l1_point(rows, points, weights[:, [label]].toarray().ravel().astype(np.float64), strength)
-        for label, points in zip(able.tolist(), positives, strict=True)
+        l1_point(rows, points, weights[:, [label]].toarray().ravel().astype(np.float64), own)
+        for label, (points, _, _, own) in zip(able.tolist(), chain(*blocks), strict=True)
     ]
     value = np.array([point[0] for point in ours])
     table = pl.DataFrame(
@@ -218,12 +224,14 @@ def certify(
             "liblinear_seconds": theirs["seconds"],
         }
     )
+    used = np.unique(strengths[able] if len(able) else strengths)
     return Certificate(
-        table, strength, float(tol), int(max_iter), rows.shape[0], len(wanted) - len(able)
-    )
+        table, float(used[0]) if len(used) == 1 else (float(used[0]), float(used[-1])),
+        float(tol), int(max_iter), rows.shape[0], len(wanted) - len(able),
+    )  # fmt: skip
 
 
-def _strength(model: IndependentLabels, given: float | None) -> float:
+def _strength(model: IndependentLabels, given: Any) -> Any:
     """The strength of the objective; an error if the model has minimised another one."""
     own = getattr(model, "strength", None)
     if given is None and own is None:
@@ -239,9 +247,10 @@ def _strength(model: IndependentLabels, given: float | None) -> float:
         raise ParameterError(
             "The model's bias is not penalised, but liblinear's is; fit with penalize_bias=True."
         )
-    chosen: Any = own if given is None else given
-    check_positive(strength=chosen)
-    return float(chosen)
+    if given is None:
+        return own
+    check_positive(strength=given)
+    return float(given)
 
 
 def _targets(Y: Any, classes: NDArray[Any], n: int) -> sp.csc_array:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from longtail.methods._by_count import ByCount, l1_strength
 from longtail.methods._independent import IndependentLabels, points_of_labels
 from longtail.methods._linear import LinearClassifier
 from longtail.methods._weights import ClassWeight, WeightedFit
-from longtail.parameters import Count, Jobs, Must, Positive, Prune, is_number
+from longtail.parameters import Count, Jobs, Positive, Prune
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
 
@@ -49,19 +49,8 @@ MaxSeconds = Annotated[
 ]
 
 
-ByCount = Annotated[
-    tuple[float, float],
-    Must(
-        "a pair (a, b) of a positive number and one from 0 to 1",
-        lambda pair: (
-            isinstance(pair, list | tuple)
-            and len(pair) == 2
-            and all(map(is_number, pair))
-            and 0 < pair[0] < np.inf
-            and 0 <= pair[1] <= 1
-        ),
-    ),
-]
+BY_COUNT = (0.38, 0.18)
+"""The default strength, set on nine real sets; docs/choosing-strength.md has the figures."""
 
 
 class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
@@ -71,6 +60,9 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
     derivative misses the optimality conditions by more than `tol` times the strength, with a
     constant feature for the bias. Each label keeps only the few features that speak for or against
     it. Use features of unit length.
+
+    The paper has one strength for all labels: `ProXML(strength=0.5)`. By default the strength
+    grows with the number of a label's points, which is ours.
 
     Attributes
     ----------
@@ -105,10 +97,11 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
         *,
         strength: Annotated[
             Positive | ByCount,
-            "Weight of the penalty, the paper's λ, for all labels. Larger means fewer features per "
-            "label. A pair (a, b), which is not in the paper, gives a label with n points the "
-            "strength a·n**b, times the usual length of a row (root mean square).",
-        ] = 0.5,
+            "Weight of the penalty; larger means fewer features per label. A number is the paper's "
+            "λ, alike for all labels; 0.5 suits rows of unit length. A pair (a, b), ours, gives a "
+            "label with n points the strength a·n**b, times the usual length of a row (root mean "
+            "square).",
+        ] = BY_COUNT,
         loss: Loss = "squared_hinge",
         penalize_bias: PenalizeBias = True,
         solver: Solver = "working_set",
@@ -136,13 +129,11 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
         return (1.0, 0.0) if self.loss == "logistic" else super()._usual_scale()
 
     def _problem(self, X: sp.csr_array, counts: NDArray[Any]) -> dict[str, Any]:
-        strength: Any = self.strength
-        if not is_number(strength):
-            strength = strength_by_count(X, counts, *strength)
         return {
-            "loss": self.loss, "penalty": "l1", "strength": strength, "tol": self.tol,
-            "penalize_bias": self.penalize_bias, "solver": self.solver, "max_iter": self.max_iter,
-            "max_seconds": self.max_seconds, "prune": self.prune,
+            "loss": self.loss, "penalty": "l1", "tol": self.tol, "prune": self.prune,
+            "strength": l1_strength(X, counts, self.strength), "solver": self.solver,
+            "penalize_bias": self.penalize_bias, "max_iter": self.max_iter,
+            "max_seconds": self.max_seconds,
         }  # fmt: skip
 
     def _train(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any) -> LinearFit:
@@ -158,21 +149,3 @@ class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
         fit = fit_linear(X, Y, **problem, **weights, warm_start=start, n_jobs=self.n_jobs, run=run)
         self.violation_ = fit.violation
         return fit
-
-
-def strength_by_count(
-    X: sp.csr_array, counts: NDArray[Any], a: float, b: float
-) -> NDArray[np.float64]:
-    """a·n**b for labels with n points each, times the root mean square length of the rows of X.
-
-    The noise in a gradient grows with the number of points, so a frequent label needs a stronger
-    penalty; and the weights shrink as the rows grow. O(nnz + L).
-
-    Examples
-    --------
-    >>> strength_by_count(sp.csr_array(np.eye(2)), np.array([1, 16]), 0.5, 0.25).tolist()
-    [0.5, 1.0]
-    """
-    square = float(np.square(X.data, dtype=np.float64).sum()) / max(X.shape[0], 1)
-    length = np.sqrt(square) if square > 0 else 1.0
-    return np.asarray(a * length * np.maximum(counts, 1.0) ** b)

@@ -16,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from longtail.data.split import fold_of_rows
 from longtail.errors import InputError, ModelError, ParameterError
 from longtail.labels import EncodedLabels, decode_labels, propensities
+from longtail.methods._by_count import l1_strength
 from longtail.methods._independent import points_of_labels
 from longtail.methods._soundness import are_columns
 from longtail.methods._weights import ClassWeight
 from longtail.methods.linear._strength_path import FoldPath, Steps, chosen, fell_behind, summary
 from longtail.methods.linear.proxml import (
+    BY_COUNT,
     Loss,
     MaxSeconds,
     MaxSteps,
@@ -42,6 +44,7 @@ from longtail.parameters import (
     at_least,
     each,
     is_count,
+    is_number,
 )
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
@@ -62,16 +65,18 @@ class ProXMLCV(ProXML):
     """ProXML that chooses its strength by cross-validation.
 
     For every fold, models are trained on the other folds from the strongest penalty towards the
-    weakest, each starting from the weights of the one before, and measured on the fold. Then the
-    model is trained on everything, at the strength that did best: it is the model that
-    `ProXML(strength=strength_)` learns.
+    weakest, each starting from the weights of the one before, and measured on the fold; once for
+    each exponent. Then the model is trained on everything, at the strength that did best: it is the
+    model that `ProXML(strength=model.strength)` learns. `exponents=[0]` tries the paper's strengths
+    only, which are alike for all labels.
 
     Attributes
     ----------
-    strength_ : float
-        The strength that was chosen.
+    strength_, exponent_ : float
+        What was chosen; as `ProXML` takes it, a number or a pair, it is the property `strength`.
     cv_results_ : dict of str to array of shape (S,)
-        What was measured at each of the S strengths tried, the strongest first: "strength";
+        What was measured at each of the S strengths tried, by exponent, the strongest first:
+        "strength" and "exponent";
         "mean_score" and "std_score" over the folds, and "fold0_score" and so on; mean and std of P,
         nDCG, PSP and C at 1, 3 and 5, such as "mean_P@1"; "nonzeros", the weights of a model, on
         average; "seconds" of training, over all folds and threads. A saved model leaves out the
@@ -90,16 +95,17 @@ class ProXMLCV(ProXML):
     >>> from longtail.data import make_longtail
     >>> from longtail import ProXMLCV
     >>> data = make_longtail(300, 200, 20, random_state=0)
-    >>> model = ProXMLCV(strengths=[40.0, 4.0, 0.4], scoring="P@3").fit(data.X, data.Y)
-    >>> model.strength_
+    >>> model = ProXMLCV(strengths=[40.0, 4.0, 0.4], exponents=[0], scoring="P@3")
+    >>> model.fit(data.X, data.Y).strength_
     4.0
     >>> model.choice_table().columns[:3]
-    ['strength', 'score', 'std']
+    ['strength', 'exponent', 'score']
     """
 
     method: ClassVar[str] = "proxml-cv"
 
     strength_: float
+    exponent_: float
     _given: EncodedLabels
 
     def __init__(
@@ -114,6 +120,20 @@ class ProXMLCV(ProXML):
             "The strengths to try; or how many, spread evenly on a logarithmic scale from 2 to "
             "0.1 times the median length of the rows of X.",
         ] = 6,
+        exponents: Annotated[
+            tuple[float, ...],
+            Must(
+                "a list of different numbers from 0 to 1",
+                lambda values: (
+                    isinstance(values, list | tuple | np.ndarray)
+                    and len(values) > 0
+                    and all(is_number(value) and 0 <= value <= 1 for value in values)
+                    and len(set(values)) == len(values)
+                ),
+            ),
+            "How a strength may grow with the number n of a label's points: each strength a is "
+            "tried as (a, b), see `ProXML`, for every exponent b; as a alone where b is zero.",
+        ] = (0.0, BY_COUNT[1]),
         folds: Annotated[
             CountFromTwo,
             "Parts that the points are cut into, each held out in turn. A row that is the only "
@@ -152,6 +172,7 @@ class ProXMLCV(ProXML):
         n_jobs: Jobs = None,
     ) -> None:
         self.strengths = strengths
+        self.exponents = exponents
         self.folds = folds
         self.scoring = scoring
         self.rule = rule
@@ -169,9 +190,9 @@ class ProXMLCV(ProXML):
         self.n_jobs = n_jobs
 
     @property
-    def strength(self) -> float:  # type: ignore[override]
-        """The chosen strength, under its name in `ProXML`; NaN before training."""
-        return getattr(self, "strength_", math.nan)
+    def strength(self) -> Any:  # type: ignore[override]
+        """The chosen strength as `ProXML` takes it; NaN before training."""
+        return _as_given(getattr(self, "strength_", math.nan), getattr(self, "exponent_", 0.0))
 
     def _check_parameters(self) -> None:
         if isinstance(self.scoring, str):
@@ -190,49 +211,59 @@ class ProXMLCV(ProXML):
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         one = super()._estimate(X, Y)
-        fits = len(self._grid(X)) * self.folds
+        fits = sum(len(grid) for _, grid in self._grids(X)) * self.folds
         weights = self.folds * (one.model_bytes or 0)
         more = one.plus(matrix_bytes(X, Y) + weights, (1 - 1 / self.folds) * fits * one.seconds)
         return replace(more, reason=f"{fits:,} times {one.reason} to choose the strength")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
-        strengths = self._grid(X)
+        grids = self._grids(X)
         fold_of = fold_of_rows(Y, self.folds, self._seed)
-        paths = [FoldPath(fold_of == fold) for fold in range(self.folds)]
-        steps = Steps(run, Y.shape[1], len(strengths) * len(paths) + 1)
+        steps = Steps(run, Y.shape[1], sum(len(grid) for _, grid in grids) * self.folds + 1)
+        tried: list[tuple[float, float]] = []
         measured: list[list[dict[str, float]]] = []
-        for number, strength in enumerate(strengths.tolist()):
-            measured.append([])
-            for fold, path in enumerate(paths):
-                own = steps.next(f"fold-{fold}/strength-{number}")
-                measured[-1].append(self._step(X, Y, path, strength, own, sample_weight))
-            if self.patience is not None and fell_behind(measured, self.patience):
-                break
+        for exponent, strengths in grids:
+            paths = [FoldPath(fold_of == fold) for fold in range(self.folds)]
+            first = len(measured)
+            for strength in strengths.tolist():
+                tried.append((strength, exponent))
+                measured.append([])
+                for fold, path in enumerate(paths):
+                    own = steps.next(f"fold-{fold}/strength-{len(tried) - 1}")
+                    step = self._step(X, Y, path, _as_given(*tried[-1]), own, sample_weight)
+                    measured[-1].append(step)
+                if self.patience is not None and fell_behind(measured[first:], self.patience):
+                    break
         del paths, self._given
-        self.cv_results_ = summary(strengths[: len(measured)], measured)
-        self.strength_ = float(strengths[chosen(self.cv_results_, self.folds, self.rule)])
+        self.cv_results_ = summary(np.array(tried), measured)
+        self.strength_, self.exponent_ = tried[chosen(self.cv_results_, self.folds, self.rule)]
         super()._fit(X, Y, steps.last("final"), sample_weight)
 
     def _fit_more(self, X: sp.csr_array, Y: sp.csr_array, run: Run) -> None:
         """New labels are trained at the strength that was chosen."""
         super()._fit(X, Y, run)
 
-    def _grid(self, X: sp.csr_array) -> NDArray[np.float64]:
-        """The strengths, the strongest first."""
+    def _grids(self, X: sp.csr_array) -> list[tuple[float, NDArray[np.float64]]]:
+        """Every exponent with its strengths, the strongest first."""
         wanted: Any = self.strengths
-        if not is_count(wanted):
-            return np.unique(np.asarray(wanted, dtype=float))[::-1]
         squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        length = float(np.sqrt(np.median(squares[squares > 0]))) if squares.any() else 1.0
-        grid = np.geomspace(GRID[0] * length, GRID[1] * length, int(wanted))
-        return np.unique([float(f"{strength:.3g}") for strength in grid])[::-1]
+        usual = float(np.sqrt(np.median(squares[squares > 0]))) if squares.any() else 1.0
+        found = []
+        for exponent in map(float, self.exponents):
+            strengths = wanted
+            if is_count(wanted):  # a pair knows the length of the rows, a number does not
+                length = usual if exponent == 0.0 else 1.0
+                grid = np.geomspace(GRID[0] * length, GRID[1] * length, int(wanted))
+                strengths = [float(f"{strength:.3g}") for strength in grid]
+            found.append((exponent, np.unique(np.asarray(strengths, dtype=float))[::-1]))
+        return found
 
     def _step(
         self,
         X: sp.csr_array,
         Y: sp.csr_array,
         path: FoldPath,
-        strength: float,
+        strength: Any,
         run: Run,
         sample_weight: Any,
     ) -> dict[str, float]:
@@ -240,12 +271,14 @@ class ProXMLCV(ProXML):
         seen, own = Y[~path.held_out], sample_weight
         if own is not None:
             own = own[~path.held_out]
+        rows = X[~path.held_out]
+        counts = points_of_labels(seen, own)
         problem = {
-            **self._problem(X, points_of_labels(seen)), "strength": strength,
+            **self._problem(rows, counts), "strength": l1_strength(rows, counts, strength),
             **self._weights_of(seen, run, own),
         }  # fmt: skip
         fit = fit_linear(
-            X[~path.held_out], seen, **problem, warm_start=path.weights, n_jobs=self.n_jobs, run=run
+            rows, seen, **problem, warm_start=path.weights, n_jobs=self.n_jobs, run=run
         )
         path.weights = fit.weights
         chances = propensities(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0])
@@ -256,7 +289,7 @@ class ProXMLCV(ProXML):
             "seconds": float(fit.seconds.sum()),
         }
 
-    def _model(self, strength: float, fit: LinearFit, Y: sp.csr_array) -> ProXML:
+    def _model(self, strength: Any, fit: LinearFit, Y: sp.csr_array) -> ProXML:
         """One model of the path as a fitted estimator, for scorers."""
         model = ProXML(strength=strength, **{name: getattr(self, name) for name in _SHARED})
         model._replace(
@@ -309,7 +342,8 @@ class ProXMLCV(ProXML):
         --------
         >>> from longtail import ProXMLCV
         >>> X = [[1, 0], [0, 1]] * 4
-        >>> model = ProXMLCV(strengths=[1.0, 0.5], folds=2).fit(X, ["sea", "snow"] * 4)
+        >>> model = ProXMLCV(strengths=[1.0, 0.5], exponents=[0], folds=2)
+        >>> model = model.fit(X, ["sea", "snow"] * 4)
         >>> model.choice_table().select("strength", "score", "chosen").rows()
         [(1.0, 1.0, True), (0.5, 1.0, False)]
         """
@@ -318,11 +352,13 @@ class ProXMLCV(ProXML):
         return pl.DataFrame(
             {
                 "strength": found["strength"],
+                "exponent": found["exponent"],
                 "score": found["mean_score"].round(4),
                 "std": found["std_score"].round(4),
                 **{name: found[f"mean_{name}"].round(4) for name in ("P@1", "P@5", "PSP@5")},
                 "nonzeros": np.rint(found["nonzeros"]).astype(np.int64),
-                "chosen": found["strength"] == self.strength_,
+                "chosen": (found["strength"] == self.strength_)
+                & (found["exponent"] == self.exponent_),
             }
         )
 
@@ -342,10 +378,11 @@ class ProXMLCV(ProXML):
 
     def _check_state(self) -> None:
         super()._check_state()
-        strength, results = getattr(self, "strength_", None), getattr(self, "cv_results_", None)
-        if not isinstance(strength, float) or not 0 < strength < np.inf:
-            raise ModelError("The strength of the model is no positive number; it was altered.")
-        wanted = {"strength", "mean_score", "std_score", "nonzeros"}
+        results = getattr(self, "cv_results_", None)
+        a, b = (getattr(self, name, None) for name in ("strength_", "exponent_"))
+        if not (isinstance(a, float) and isinstance(b, float) and 0 < a < np.inf and 0 <= b <= 1):
+            raise ModelError("The strength of the model is not a strength; it was altered.")
+        wanted = {"strength", "exponent", "mean_score", "std_score", "nonzeros"}
         wanted |= {f"mean_{measure}@{k}" for measure in MEASURES for k in RANKS}
         if (
             not isinstance(results, dict)
@@ -354,6 +391,11 @@ class ProXMLCV(ProXML):
             or not (np.abs(results["nonzeros"]) < 2**53).all()
         ):
             raise ModelError("The cv_results_ of the model do not fit each other; it was altered.")
+
+
+def _as_given(a: float, b: float) -> float | tuple[float, float]:
+    """The strength as `ProXML` takes it."""
+    return a if b == 0.0 else (a, b)
 
 
 def _scorer(name: str, chances: NDArray[np.float64]) -> Scorer:

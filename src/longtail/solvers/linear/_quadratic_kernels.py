@@ -14,6 +14,7 @@ from longtail._numba import kernel, unsigned
 MEMORY = 5  # sweeps from which the next ones are predicted
 CRAWL = 150  # sweeps after which a model is solved directly
 DIRECT = 600  # weights up to which a model is solved as a linear system
+LAZY = 0.1  # moves that remove less than this part of what may be left are not made
 
 
 @kernel
@@ -58,8 +59,11 @@ def _best_bias(now, h, g, strength, rest):
 
 
 @kernel
-def _sweep(model, w, gradient, strength, bias_strength, rest, outside, first, size, step, product):
-    """One round of coordinate descent; returns the largest slope that it found to remove."""
+def _sweep(
+    model, w, gradient, strength, bias_strength, rest, outside, first, size, least, step, product
+):
+    """One round of coordinate descent, without moves that would remove no more than `least` of a
+    slope, unless they end at zero; returns the largest slope that it removed. O(size) per move."""
     largest = 0.0
     for f in range(first, size):
         now = w[f] + step[f]
@@ -72,7 +76,7 @@ def _sweep(model, w, gradient, strength, bias_strength, rest, outside, first, si
         else:
             new = _shrunk(h * now - g, strength, h)
         move = new - now
-        if move != 0.0:
+        if move != 0.0 and (f == 0 or new == 0.0 or abs(move) * h > least):
             step[f] += move
             for q in range(size):
                 product[unsigned(q)] += move * model[unsigned(f), unsigned(q)]
@@ -260,8 +264,9 @@ def descend(model, w, gradient, strength, bias_strength, rest, first, size, enou
     known = 0
     for sweep in range(1, 4 * CRAWL):
         largest = _sweep(
-            model, w, gradient, strength, bias_strength, rest, outside, first, size, step, product
-        )
+            model, w, gradient, strength, bias_strength, rest, outside, first, size, LAZY * enough,
+            step, product,
+        )  # fmt: skip
         if largest <= enough:
             return
         steps[known, :], products[known, :] = step[:size], product[:size]

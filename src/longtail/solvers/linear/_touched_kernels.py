@@ -38,6 +38,7 @@ class Matrix(NamedTuple):
     total: Any  # of each column, every row times its weight
     absolute: Any  # the same of absolute values
     square: Any  # the same of squares
+    largest: Any  # absolute sum of a column
 
 
 UNTOUCHED, ASLEEP, ASLEEP_AGAIN = -1, -2, -3

@@ -32,6 +32,7 @@ from longtail.solvers.linear._touched_kernels import (
 
 SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
 WAKE = 64  # rows that may wake at once, or as many as are awake
+SPARSE = 2  # a look at all features costs as much as so few stored values each
 ROUNDING = 1e-14  # by which sums over points may be off, relatively
 
 
@@ -63,51 +64,101 @@ def _exact(j, matrix, weights, rows, outside):
 
 
 @kernel
-def _look(loss, matrix, weights, rows, n_rows, features, outside, strength, wanted):
-    """Features outside the working set that violate; the first `wanted` promise most. Exact.
-
-    For the squared hinge the rows awake with a slope are added up, which leaves each gradient in
-    doubt by what the rows not touched may bring; where that matters the column is read. The
-    logistic loss gives every row a slope, so there all touched rows are added up, above what they
-    would have if they were not touched. Returns their number and the largest violation. O(D + nnz
-    of the rows added up).
-    """
-    gradient = features.gradient
-    base = 0.0 if loss == SQUARED_HINGE else outside
-    gradient[:] = 0.0
+def _add_up(base, matrix, rows, n_rows, features):
+    """Gradients over the rows awake, of slopes above `base`; returns how many features these rows
+    have, listed as candidates, or -1 where they have so many that a look at all D is cheaper. All
+    gradients are zero before. O(nnz of the rows with such a slope)."""
+    gradient, seen = features.gradient, features.candidate
+    n_features = gradient.shape[0]
+    stored = 0
+    for a in range(n_rows):
+        if rows.slope[a] != base * rows.weight[a]:
+            i = rows.row[a]
+            stored += matrix.indptr[i + 1] - matrix.indptr[i]
+    listed = SPARSE * stored < n_features
+    n = 0
     for a in range(n_rows):
         excess = rows.slope[a] - base * rows.weight[a]
         if excess != 0.0:
             i = rows.row[a]
             for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
-                gradient[matrix.indices[unsigned(p)]] += excess * matrix.data[unsigned(p)]
+                j = matrix.indices[unsigned(p)]
+                g = gradient[unsigned(j)]
+                if listed:
+                    seen[unsigned(n)] = j
+                    n += g == 0.0  # a sum that comes back to zero is listed twice
+                gradient[unsigned(j)] = g + excess * matrix.data[unsigned(p)]
+    return n if listed else -1
+
+
+@kernel
+def _look(
+    loss, matrix, weights, rows, n_rows, features, members, size, outside, untouched, strength,
+    enough, wanted, gradient,
+):  # fmt: skip
+    """Features outside the working set that violate; the first `wanted` promise most.
+
+    For the squared hinge the rows awake with a slope are added up, which leaves each gradient in
+    doubt by what the rows not touched may bring. Where none violates by more than `enough` without
+    a doubt, the columns of those that may are read. The logistic loss gives every row a slope, so
+    there all touched rows are added up, above what they would have if they were not touched.
+    Returns the number of violators and the largest violation; `gradient` receives those of the
+    working set. O(nnz of the rows added up); O(D) where these are many or the doubt is large.
+    """
+    sums, found = features.gradient, features.candidate
+    base = 0.0 if loss == SQUARED_HINGE else outside
     doubt = outside - base
+    n_seen = _add_up(base, matrix, rows, n_rows, features)
+    for f in range(1, size):
+        gradient[f] = sums[members[f]] + base * matrix.total[members[f]]
+    expected = base + doubt * untouched  # of rows of which so large a part is not touched
+    everything = n_seen < 0 or base > 0.0 or doubt * matrix.largest > strength
     n = 0
     worst = 0.0
-    for j in range(gradient.shape[0]):
-        g = gradient[unsigned(j)] + base * matrix.total[unsigned(j)]
-        if abs(g) + doubt * matrix.absolute[unsigned(j)] <= strength:
+    for place in range(sums.shape[0] if everything else n_seen):
+        j = place if everything else found[place]
+        g = sums[unsigned(j)] + expected * matrix.total[unsigned(j)]
+        sums[unsigned(j)] = 0.0
+        if features.local[unsigned(j)] >= 0:
             continue
-        if features.local[j] >= 0:
-            continue
-        if doubt > 0.0:
-            g = _exact(j, matrix, weights, rows, outside)
         v = abs(g) - strength
+        if v + doubt * matrix.absolute[unsigned(j)] > 0.0:
+            found[n] = j
+            features.promise[n] = v
+            worst = max(worst, v)
+            n += 1
+    certain = doubt <= 0.0 or worst > enough
+    worst = 0.0
+    kept = 0
+    for q in range(n):
+        j, v = found[q], features.promise[q]
+        if not certain:
+            v = abs(_exact(j, matrix, weights, rows, outside)) - strength
         if v > 0.0:
             worst = max(worst, v)
-            features.candidate[n] = j
-            features.promise[n] = v * v / (matrix.square[j] + 0.5)
-            n += 1
-    for place in range(min(n, wanted)):
-        best = place
-        for q in range(place + 1, n):
-            if features.promise[unsigned(q)] > features.promise[unsigned(best)]:
-                best = q
-        j, v = features.candidate[place], features.promise[place]
-        features.candidate[place] = features.candidate[best]
-        features.promise[place] = features.promise[best]
-        features.candidate[best], features.promise[best] = j, v
-    return n, worst
+            found[kept] = j
+            features.promise[kept] = v * v / (matrix.square[j] + 0.5)
+            kept += 1
+    if kept > wanted:
+        _best_first(found, features.promise, kept, wanted)
+    return kept, worst
+
+
+@kernel
+def _best_first(found, promise, n, wanted):
+    """The `wanted` candidates that promise most come first, in the order in which they stood."""
+    least = np.partition(promise[:n], n - wanted)[n - wanted]
+    ties = wanted
+    for q in range(n):
+        if promise[q] > least:
+            ties -= 1
+    kept = 0
+    for q in range(n):
+        tie = promise[q] == least and ties > 0
+        if promise[q] > least or tie:
+            ties -= tie
+            found[kept] = found[q]
+            kept += 1
 
 
 # ---- the solver -----------------------------------------------------------------------------
@@ -129,6 +180,7 @@ def solve_problem(
     hinge = loss == SQUARED_HINGE
     first = 0 if bias > 0.0 else 1
     rest = float(rows.place.shape[0]) if not weights.shape[0] else weights.sum()
+    whole = rest
     n_positive = positives.shape[0]
     for a in range(n_positive):
         wake(positives[a], targets[a], 0.0, weights, rows, a)
@@ -271,10 +323,10 @@ def solve_problem(
         # ---- who else violates
         outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
         wanted = max(limits.batch, size)
-        n, worst = _look(loss, matrix, weights, rows, n_rows, features, outside, strength, wanted)
-        base = 0.0 if hinge else outside
-        for f in range(1, size):
-            gradient[f] = features.gradient[members[f]] + base * matrix.total[members[f]]
+        n, worst = _look(
+            loss, matrix, weights, rows, n_rows, features, members, size, outside, rest / whole,
+            strength, limits.tol * strength, wanted, gradient,
+        )  # fmt: skip
         violation = local_violation(w, gradient, strength, bias, bias_strength, size)
         everything = max(worst, violation)
         if everything <= limits.tol * strength:
@@ -291,7 +343,7 @@ def solve_problem(
                 entering = min(n, wanted)
                 if hinge:
                     n_rows = sleep(rows, n_positive, n_rows)
-                accuracy = max(0.1 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
+                accuracy = max(0.3 * worst if n > 0 else 0.0, 0.5 * limits.tol * strength)
                 continue
             status = STUCK
         violation = everything

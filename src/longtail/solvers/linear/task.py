@@ -147,15 +147,16 @@ class LinearTask:
         return given is not None and (sp.issparse(given) or given.ndim == 2)
 
     @cached_property
-    def shared_sums(self) -> tuple[NDArray[np.float64], ...]:
+    def shared_sums(self) -> tuple[Any, ...]:
         """`sums_of` the weights that all problems share."""
         return self.sums_of(self.weights(0))
 
-    def sums_of(self, weights: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], ...]:
-        """Sum, absolute sum and sum of squares of each column, the rows weighted. O(nnz)."""
+    def sums_of(self, weights: NDArray[np.float64] | None) -> tuple[Any, ...]:
+        """Sum, absolute sum and sum of squares of each column, the rows weighted, and the largest
+        absolute sum. O(nnz)."""
         sums = tuple(np.empty(self.n_features) for _ in range(3))
         column_sums(*self.columns, np.empty(0) if weights is None else weights, *sums)
-        return sums
+        return *sums, float(sums[1].max(initial=0.0))
 
     def positives(self, problem: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Rows with a target above zero, and the targets."""

@@ -73,7 +73,7 @@ def solve_working_set(task: LinearTask, problems: NDArray[np.int64]) -> list[Sol
         },
     )
     features = Features(
-        np.full(d, -1, dtype=np.int32), np.empty(d), np.empty(d, dtype=np.int64), np.empty(d)
+        np.full(d, -1, dtype=np.int32), np.zeros(d), np.empty(d, dtype=np.int64), np.empty(d)
     )
     room = 2**14
     entries = Entries(
