@@ -65,7 +65,7 @@ def test_peak_memory_is_far_below_a_dense_matrix(method):
 
 @pytest.mark.parametrize("method", sorted(REFUSED))
 def test_what_cannot_fit_is_refused_with_an_estimate(method):
-    data = make_longtail(8000, 10_000, L, power=0.5, features_per_sample=12, random_state=0)
+    data = make_longtail(8000, 10_000, L, power=0.5, random_state=0)
     assert (np.bincount(data.Y.indices, minlength=L) > 0).all()
     with pytest.raises(InputError, match=r"[\d.]+ [GM]B") as caught:
         find_method(method).estimator().fit(data.X, data.Y)
