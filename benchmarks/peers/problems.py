@@ -60,7 +60,8 @@ def real(name: str, title: str, damping: str | None) -> Problem | None:
 def texts(name: str, title: str) -> Problem | None:
     """Texts as scikit-learn's tf-idf, fitted on the training part; None as for `real`.
 
-    The split is that of the files; one file is split by a seed, a fifth for testing.
+    The split is that of the files; one file is split by a seed, a fifth for testing. Training texts
+    without any of the words are left out.
     """
     sentence = missing(name)
     if sentence is not None:
@@ -76,7 +77,8 @@ def texts(name: str, title: str) -> Problem | None:
         dtype=np.float32,
     )  # fmt: skip
     X, X_test = words.fit_transform(train.texts), words.transform(test.texts)
-    return Problem(title, sp.csr_array(X), train.Y, sp.csr_array(X_test), test.Y)
+    some = np.flatnonzero(np.diff(X.indptr))  # Omikuji reads no row without features
+    return Problem(title, sp.csr_array(X)[some], train.Y[some], sp.csr_array(X_test), test.Y)
 
 
 def like_amazon(part: int) -> Problem:
