@@ -14,7 +14,7 @@ PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tai
 .PHONY: demo test test-all coverage test-oldest test-wheel lint signatures docs pages wheel clean browser fuzz torture \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
-	bench-kept-weights bench-same-models
+	bench-kept-weights bench-same-models bench-generator
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -108,6 +108,9 @@ bench-kept-weights: $(TEST)
 
 bench-same-models: $(TEST)
 	$(BIN)/python benchmarks/bench_same_models.py $(ARGS)
+
+bench-generator: $(TEST)
+	$(BIN)/python benchmarks/bench_generator.py $(ARGS)
 
 # Runs the commands of these pages as a new user would, each task in a fresh environment with only the
 # wheel, and puts their output into the pages.

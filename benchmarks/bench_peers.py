@@ -5,6 +5,11 @@
     python benchmarks/bench_peers.py --sets bibtex --methods proxml,omikuji --repeats 1
     python benchmarks/bench_peers.py --resume FILE
 
+The sets, and what is claimed on each, are in peers/cases.py. Bibtex, EURLex-4K, debian-depends and
+wordnet-hypernyms are read from the folder that LONGTAIL_DATA names, by default `shared/data` beside
+the project's own folder; a set that is not there is left out. The generated sets have the shape of
+Amazon-670K, at three sizes, over which the exponent of each method's training time is fitted.
+
 Every method, ours too, runs in a process of its own, the peers in environments of their own
 (benchmarks/peers), on the same features with rows of unit length, with two threads and the settings
 that its authors recommend. It leaves the five best labels of every test point, which are evaluated
@@ -12,10 +17,9 @@ here. The methods take turns, three of them; a training that takes more than thr
 once. The best time counts. Figures are kept in a JSON file as they come, and --resume goes on with
 it: turns that are in the file are not done again, and what failed is tried again.
 
-EURLex-4K and Bibtex are read from the folder that LONGTAIL_DATA names, by default `shared/data`
-beside the project's own folder; a set that is not there is left out. What cannot be installed,
-fails, or takes longer than --time-limit is a row that says why. The bars at the end are what we
-claim.
+Slow methods are left out of sets with many features and labels, unless --all is given. What is left
+out, cannot be installed, fails, or takes longer than --time-limit is a row that says why. The bars
+at the end are what we claim.
 """
 
 from __future__ import annotations
@@ -34,7 +38,8 @@ from longtail.labels import propensities
 from longtail.metrics import evaluate
 from peers.bars import Bars
 from peers.calling import ENVIRONMENTS, HERE, METHODS, PeerMissing, as_scores, call, lay_out
-from peers.problems import SEED, Problem, generated, real
+from peers.cases import MOST_EXPONENT, cases
+from peers.problems import SEED, Problem
 from peers.results import Results, Row
 from peers.tables import (
     METRICS,
@@ -46,29 +51,34 @@ from peers.tables import (
 )
 
 THREADS = 2
+SMALLEST = 20
 LONG = 180.0
 """Seconds of training from which on it is done once."""
-POINTS_A_LABEL, FEATURES_A_LABEL = 0.9, 0.5
-SPEED_PREDICT, SIZE_SHARE, SPEED_SVC, SPEED_LOGISTIC = 5.0, 0.1, 10.0, 1.0
-SAME = 0.3
-"""How far P@1 of two solvers of one objective may be apart, in percent."""
-TREES = ("omikuji", "pecos", "napkinxc")
 
 
-def problems(labels: int) -> dict[str, Callable[[], Problem | None]]:
-    return {
-        "bibtex": lambda: real("bibtex", "Bibtex", None),
-        "eurlex": lambda: real("eurlex-4k", "EURLex-4K", "sqrt"),
-        "generated": lambda: generated(
-            round(POINTS_A_LABEL * labels), round(FEATURES_A_LABEL * labels), labels
-        ),
-    }
+def too_slow(problem: Problem, name: str) -> str:
+    """Why a method is left out of a set; empty if it is not."""
+    most = METHODS[name].most_cells
+    if problem.cells <= most:
+        return ""
+    return (
+        f"left out: {problem.cells / 1e6:,.1f} million features × labels; by default it is "
+        f"measured up to {most / 1e6:,g} million"
+    )
 
 
-def measure(problem: Problem, results: Results, given: argparse.Namespace) -> list[Row]:
-    """All turns of all methods on one set that are not in the results yet."""
+def measure(
+    problem: Problem, results: Results, given: argparse.Namespace
+) -> tuple[list[Row], list[Row]]:
+    """All turns of all methods on one set that are not in the results yet; and what is left out."""
     p = propensities(problem.Y)
-    rows = {name: results.row(problem.name, name, origin(problem, name)) for name in given.methods}
+    rows, left_out = {}, []
+    for name in given.methods:
+        reason = "" if given.all else too_slow(problem, name)
+        if reason:
+            left_out.append(Row(problem.name, name, {}, reason=reason))
+        else:
+            rows[name] = results.row(problem.name, name, origin(problem, name))
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if any(row.wants(given.repeats - 1, LONG) for row in rows.values()):
@@ -93,7 +103,7 @@ def measure(problem: Problem, results: Results, given: argparse.Namespace) -> li
                     metrics = {metric: float(found[metric]) for metric in METRICS}
                     row.turns.append({**figures, "metrics": metrics})
                 results.save()
-    return list(rows.values())
+    return list(rows.values()), left_out
 
 
 def origin(problem: Problem, method: str) -> dict[str, object]:
@@ -105,51 +115,33 @@ def origin(problem: Problem, method: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def claims(bars: Bars, where: str, rows: list[Row]) -> None:
-    """What we say of ourselves, one bar each; a row without figures leaves a bar unmeasured."""
-    of = {row.method: row for row in rows}
+def growth_tables(measured: dict[int, list[Row]], bars: Bars) -> tuple[str, str]:
+    """Training time by number of points and its exponent, as a text and as a Markdown table."""
+    sizes = sorted(measured)
+    head = ["method", *(f"{n:,}" for n in sizes), "exponent"]
+    lines = [head]
+    for name, method in METHODS.items():
+        seconds = [row.train for n in sizes for row in measured[n] if row.method == name]
+        if not seconds:
+            continue
+        found = exponent(sizes, seconds)
+        if name in MOST_EXPONENT:
+            what = f"Generated: exponent of {method.title}'s training"
+            bars.at_most(what, found, MOST_EXPONENT[name])
+        if np.isfinite(found):
+            shown = (f"{value:,.1f}" for value in seconds)
+            lines.append([method.title, *shown, f"{found:.2f}"])
+    text = [f"  {line[0]:<18}" + "".join(f"{cell:>12}" for cell in line[1:]) for line in lines]
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    page = ["| " + " | ".join(line) + " |" for line in (head, rule, *lines[1:])]
+    return "\n".join(text), "\n".join(page)
 
-    def ratio(one: str, other: str, figure: str) -> float:
-        if one not in of or other not in of:
-            return np.nan
-        return float(getattr(of[one], figure) / getattr(of[other], figure))
 
-    def precision(method: str) -> float:
-        return of[method].metric("P@1") if method in of else np.nan
-
-    bars.at_most(f"{where}: ProXML's training / Omikuji's", ratio("proxml", "omikuji", "train"), 1)
-    bars.at_most(
-        f"{where}: ProXML's training / PECOS's", ratio("proxml", "pecos", "train"), 1, stretch=True
-    )
-    bars.at_least(
-        f"{where}: napkinXC's prediction / ProXML's",
-        ratio("napkinxc", "proxml", "predict"),
-        SPEED_PREDICT,
-    )
-    for tree in TREES:
-        title = METHODS[tree].title.split(",")[0].split()[0]
-        size = ratio("proxml", tree, "bytes")
-        bars.at_most(
-            f"{where}: ProXML's model / {title}'s", size, SIZE_SHARE, stretch=tree == "pecos"
-        )
-    found = [precision(tree) for tree in TREES]
-    best = max((value for value in found if np.isfinite(value)), default=np.nan)
-    bars.at_least(
-        f"{where}: ProXML's P@1 less the best tree's", precision("proxml") - best, 0, ".2f"
-    )
-    bars.at_least(
-        f"{where}: LinearSVC's training / DiSMEC's", ratio("svc", "dismec", "train"), SPEED_SVC
-    )
-    bars.at_least(
-        f"{where}: LogisticRegression's training / ours",
-        ratio("logistic", "br", "train"),
-        SPEED_LOGISTIC,
-    )
-    for ours, theirs in (("dismec", "svc"), ("br", "logistic")):
-        apart = abs(precision(ours) - precision(theirs))
-        bars.at_most(
-            f"{where}: {METHODS[ours].title}, {METHODS[theirs].title}: P@1 apart", apart, SAME
-        )
+def exponent(sizes: list[int], seconds: list[float]) -> float:
+    """Of the power law through the times, by least squares of the logarithms; NaN if one lacks."""
+    if len(seconds) < len(sizes) or not np.all(np.isfinite(seconds)):
+        return np.nan
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def bars_table(bars: Bars) -> str:
@@ -174,12 +166,18 @@ def some_of(known: dict[str, object]) -> Callable[[str], list[str]]:
 
 
 def options() -> argparse.ArgumentParser:
-    sets = problems(0)
+    sets = cases(SMALLEST)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=some_of(sets), default=list(sets), help="by commas")
     parser.add_argument("--methods", type=some_of(METHODS), default=list(METHODS), help="by commas")
+    parser.add_argument("--all", action="store_true", help="also what is too slow for a set")
     parser.add_argument("--repeats", type=int, default=3, help="turns of each method")
-    parser.add_argument("--labels", type=int, default=20_000, help="of the generated set")
+    parser.add_argument(
+        "--part",
+        type=int,
+        default=SMALLEST,
+        help="the smallest generated set is one part in so many of Amazon-670K",
+    )
     parser.add_argument("--time-limit", type=float, default=60, help="minutes a call may take")
     parser.add_argument("--markdown", type=Path, help="where to write the tables for a page")
     kept = parser.add_mutually_exclusive_group()
@@ -198,27 +196,35 @@ def main() -> None:
     results = Results(given.resume or given.json, resume=given.resume is not None)
     print(f"{machine_line(results.machine)}\nfigures are kept in {results.file}\n", flush=True)
     page = [f"{machine_line(results.machine)}."]
+    known = cases(given.part)
     measured: dict[str, list[Row]] = {}
-    known = problems(given.labels)
+    titles, sizes = {}, {}
     for name in given.sets:
-        problem = known[name]()
+        problem = known[name].read()
         if problem is None:
             continue
         try:
-            rows = measured[problem.name] = measure(problem, results, given)
+            rows, left_out = measure(problem, results, given)
         except KeyboardInterrupt:
             raise SystemExit(f"Interrupted; --resume {results.file} goes on.") from None
+        measured[name], titles[name], sizes[name] = rows, problem.name, problem.X.shape[0]
         heading = f"{problem}, {problem.means}, two threads, best of {given.repeats}"
-        notes = remarks(rows)
-        print("\n".join([heading, text_table(rows), *(f"  {note}" for note in notes)]) + "\n")
-        page += ["", f"{heading}:", "", markdown_table(rows)]
+        notes, table = remarks(rows), [*rows, *left_out]
+        print("\n".join([heading, text_table(table), *(f"  {note}" for note in notes)]) + "\n")
+        page += ["", f"{heading}:", "", markdown_table(table)]
         page += ["", *(f"- {note}" for note in notes)] if notes else []
     versions = version_lines(row for rows in measured.values() for row in rows)
     print("\n".join(versions) + "\n")
     bars = Bars()
-    for where, rows in measured.items():
-        claims(bars, where, rows)
+    for name, rows in measured.items():
+        known[name].check(bars, titles[name], rows)
         print(flush=True)
+    growing = {sizes[name]: rows for name, rows in measured.items() if known[name].grows}
+    if len(growing) > 1:
+        text, table = growth_tables(growing, bars)
+        heading = "Seconds of training by the number of points, all in proportion"
+        print(f"\n{heading}\n{text}", flush=True)
+        page += ["", f"{heading}:", "", table]
     bars.sum_up()
     results.save(bars=bars.rows)
     if given.markdown:

@@ -1,10 +1,11 @@
-"""The comparison with other programs, on a small set: what is kept, taken up and left out."""
+"""The comparison with other programs, on small sets: what is kept, taken up and left out."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.exhaustive
@@ -17,7 +18,7 @@ def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("peers")
     (folder / "none" / "pecos").mkdir(parents=True)
     (folder / "none" / "pecos" / "failed.txt").write_text("WARNING: old\nERROR: No such numpy\n")
-    small = ["--sets", "generated", "--labels", "200", "--environments", folder / "none"]
+    small = ["--sets", "generated-1", "--part", "2000", "--environments", folder / "none"]
 
     def run(*words):
         return subprocess.run(
@@ -57,7 +58,8 @@ def test_a_peer_that_is_not_there_is_a_row_that_says_why(bench, first):
     rows = [line for line in page.splitlines() if line.startswith(("| method", "| ProXML |"))]
     assert len(rows) == 2
     assert rows[0].count("|") == rows[1].count("|")
-    assert "ProXML's training / Omikuji's | <= 1.00 | – | not measured |" in page
+    assert "ProXML's training / Omikuji's | <= 3.00 | – | not measured |" in page
+    assert "napkinXC" not in page  # which was not asked for
 
 
 def test_a_run_is_taken_up_where_it_ended(bench, first):
@@ -84,3 +86,41 @@ def test_a_file_that_is_no_run_is_refused(bench):
     assert done.returncode == 1
     assert "cannot be taken up" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_too_slow_for_a_set_is_left_out(bench):
+    words = [
+        "--methods",
+        "logistic",
+        "--part",
+        250,
+        "--repeats",
+        1,
+        "--json",
+        bench.folder / "d.json",
+    ]
+    done = bench(*words, "--markdown", bench.folder / "d.md")
+    assert done.returncode == 0, done.stderr
+    reason = "left out: 1.5 million features × labels; by default it is measured up to 1 million"
+    assert f"scikit-learn LR  {reason}" in done.stdout
+    assert f"- scikit-learn LR: {reason}" in (bench.folder / "d.md").read_text()
+    assert "it is not installed" in bench(*words, "--all").stdout
+
+
+def test_the_exponent_is_that_of_the_times(bench):
+    words = ["--sets", "generated-1,generated-2,generated-3", "--methods", "proxml,omikuji"]
+    file = bench.folder / "e.json"
+    done = bench(*words, "--repeats", 1, "--json", file, "--markdown", bench.folder / "e.md")
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in json.loads(file.read_text())["rows"] if row["method"] == "proxml"]
+    points = [row["of"]["shape"][0] for row in rows]
+    assert points == [220, 441, 882]  # nine tenths of 490,449 / 2,000, and twice and four times it
+    seconds = [row["turns"][0]["train"] for row in rows]
+    slope = np.polyfit(np.log(points), np.log(seconds), 1)[0]
+    page = (bench.folder / "e.md").read_text()
+    (line,) = [
+        line for line in page.splitlines() if line.startswith("| ProXML") and line.count("|") == 6
+    ]
+    assert float(line.split("|")[-2]) == pytest.approx(slope, abs=0.006)
+    assert "| method | 220 | 441 | 882 | exponent |" in page
+    assert "Generated: exponent of ProXML's training | <= 1.25 |" in page

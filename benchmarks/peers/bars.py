@@ -23,9 +23,11 @@ class Bars:
         self.rows.append({"bar": what, "wanted": wanted, "measured": measured, "verdict": verdict})
         print(f"  {what:<58}{wanted:>12}{shown:>12}  {verdict}")
 
-    def at_least(self, what: str, measured: float, bound: float, form: str = ".1f") -> None:
+    def at_least(
+        self, what: str, measured: float, bound: float, form: str = ".1f", *, stretch: bool = False
+    ) -> None:
         self.check(
-            what, measured, f">= {bound:{form}}", met=measured >= bound, form=form, stretch=False
+            what, measured, f">= {bound:{form}}", met=measured >= bound, form=form, stretch=stretch
         )
 
     def at_most(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -32,29 +33,32 @@ class Method:
     environment: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     remark: str = "its defaults"
+    most_cells: float = math.inf
+    """Features times labels up to which it is measured unless more is asked for."""
 
 
 METHODS = {
     "proxml": Method("ProXML", "longtail", settings={"classifier": "ProXML"}),
-    "dismec": Method("DiSMEC", "longtail", settings={"classifier": "DiSMEC"}),
+    "dismec": Method("DiSMEC", "longtail", settings={"classifier": "DiSMEC"}, most_cells=6e8),
     "br": Method(
         "BinaryRelevance", "longtail", settings={"classifier": "BinaryRelevance", "C": 10.0},
-        remark="C=10, recommended for rows of unit length",
+        remark="C=10, recommended for rows of unit length", most_cells=1e8,
     ),
     "rbf": Method("RobustBloom", "longtail", settings={"classifier": "RobustBloom", "C": 10.0},
-        remark="C=10, as above",
+        remark="C=10, as above", most_cells=1e8,
     ),
     "omikuji": Method("Omikuji, 3 trees", "omikuji", "omikuji"),
     "pecos": Method("PECOS XLinear", "pecos", "pecos", remark="its defaults: PIFA, one tree"),
     "napkinxc": Method("napkinXC PLT", "napkinxc", "napkinxc"),
     "svc": Method("scikit-learn SVC", "sklearn", "sklearn", {"base": "LinearSVC"},
-        remark="OneVsRestClassifier(LinearSVC()), its defaults",
+        remark="OneVsRestClassifier(LinearSVC()), its defaults", most_cells=1e8,
     ),
     "logistic": Method(
         "scikit-learn LR", "sklearn", "sklearn",
         {"base": "LogisticRegression", "solver": "liblinear", "C": 10.0},
         remark="OneVsRestClassifier(LogisticRegression(solver='liblinear', C=10)), "
         "C as BinaryRelevance's",
+        most_cells=1e6,
     ),
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ from longtail.metrics import evaluate
 
 @pytest.fixture(scope="module")
 def data():
-    made = make_longtail(600, 300, 120, labels_per_sample=3, noise=0.85, random_state=0)
+    made = make_longtail(600, 300, 120, labels_per_sample=3, power=0.8, noise=0.7, random_state=0)
     return RowScaler(damping="log", idf=True).fit_transform(made.X), made.Y
 
 

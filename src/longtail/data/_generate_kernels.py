@@ -17,7 +17,6 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -37,10 +36,16 @@ def below(state: NDArray[Any], bound: int) -> Any:
 
 
 @kernel
+def unit(value: np.uint64) -> Any:
+    """The number in [0, 1) that a uint64 stands for."""
+    return np.float64(value >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@kernel
 def uniform(state: NDArray[Any]) -> Any:
     """The next random number in [0, 1)."""
     state[0] += _STEP
-    return np.float64(mixed(state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return unit(mixed(state[0]))
 
 
 @kernel
@@ -50,7 +55,7 @@ def assign_documents(
     inside: NDArray[Any],
     chunk: NDArray[Any],
     group_starts: NDArray[Any],
-    documents: NDArray[Any],
+    places: NDArray[Any],
     taken_by: NDArray[Any],
     out_documents: NDArray[Any],
     out_sizes: NDArray[Any],
@@ -58,11 +63,12 @@ def assign_documents(
     """Give every label `counts` distinct documents; O(sum of counts), as none has more than half.
 
     Labels come by falling count. Of the documents, `inside[l]` lie in groups, `chunk[l]` at most in
-    each; the groups are taken in turn, from label to label. Group g is
-    ``documents[group_starts[g]:group_starts[g + 1]]``. The rest are drawn from all documents.
+    each; the groups are taken in turn, from label to label. The rest are drawn from all documents.
+    `places` names each document once or more, one after another; the more often, the more labels it
+    gets. Group g has ``places[group_starts[g]:group_starts[g + 1]]``.
     """
     n_groups = group_starts.shape[0] - 1
-    n = documents.shape[0]
+    n_places = places.shape[0]
     group = 0
     filled = 0
     for label in range(counts.shape[0]):
@@ -73,9 +79,9 @@ def assign_documents(
             size = group_starts[group + 1] - start
             wanted = min(left, chunk[label])
             for _ in range(wanted):
-                document = documents[start + below(state, size)]
+                document = places[start + below(state, size)]
                 while taken_by[document] == label:
-                    document = documents[start + below(state, size)]
+                    document = places[start + below(state, size)]
                 taken_by[document] = label
                 out_documents[filled] = document
                 out_sizes[document] += 1
@@ -83,7 +89,7 @@ def assign_documents(
             left -= wanted
             group = (group + 1) % n_groups
         while filled < end:
-            document = below(state, n)
+            document = places[below(state, n_places)]
             if taken_by[document] == label:
                 continue
             taken_by[document] = label
@@ -115,7 +121,6 @@ def write_documents(
     noise: float,
     words_per_label: int,
     label_key: np.uint64,
-    n_common: int,
     frequency: NDArray[Any],
     position: NDArray[Any],
     out_indices: NDArray[Any],
@@ -123,10 +128,11 @@ def write_documents(
 ) -> None:
     """Draw the words of every document, `sizes[i]` distinct ones; expected O(sum of sizes).
 
-    Words are numbered by falling frequency. A draw is a word of one of the document's labels with
-    probability ``1 - noise``, and else any word by `frequency`, a running sum of probabilities.
-    The words of a label are found by hashing and lie above `n_common`. A word drawn again counts
-    once more. `position[w]` is where word w last went in the output, -1 at first.
+    Words are numbered by falling frequency; `frequency` is the running sum of their probabilities.
+    A draw is a word of one of the document's labels with probability ``1 - noise``, and else any
+    word. The words of a label come from the same probabilities, with a hash as the random number. A
+    word drawn again counts once more. A document that is too long for its labels' words ends with
+    others. `position[w]` is where word w last went in the output, -1 at first.
     """
     n_words = frequency.shape[0]
     total = frequency[n_words - 1]
@@ -139,15 +145,15 @@ def write_documents(
         tries = 4 * sizes[i]
         while filled < end and tries > 0:
             tries -= 1
-            if n_labels > 0 and uniform(state) >= noise:
+            if n_labels > 0 and tries >= 2 * sizes[i] and uniform(state) >= noise:
                 label = np.uint64(label_indices[first + below(state, n_labels)])
                 number = label * np.uint64(words_per_label) + np.uint64(
                     below(state, words_per_label)
                 )
-                key = mixed(label_key + number * _STEP) & _LOW
-                word = n_common + np.int64((key * np.uint64(n_words - n_common)) >> _HALF)
+                share = unit(mixed(label_key + number * _STEP))
             else:
-                word = min(np.searchsorted(frequency, uniform(state) * total, "right"), n_words - 1)
+                share = uniform(state)
+            word = min(np.searchsorted(frequency, share * total, "right"), n_words - 1)
             if position[word] >= start:
                 out_data[position[word]] += 1.0
                 continue
@@ -155,7 +161,7 @@ def write_documents(
             out_indices[filled] = word
             out_data[filled] = 1.0
             filled += 1
-        while filled < end:  # a long document of few words: fill up with any not yet in
+        while filled < end:  # nearly all words are in: fill up with any that are not
             word = below(state, n_words)
             while position[word] >= start:
                 word = (word + 1) % n_words

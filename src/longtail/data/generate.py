@@ -1,8 +1,9 @@
 """Made-up data of any size that looks like a large tagging problem.
 
-A document is a bag of words. Labels follow a power law, come in groups that occur together, and
-each has a few words of its own, so that they can be learned. The same seed gives the same data
-everywhere.
+A document is a bag of words. Labels follow a power law and come in groups that occur together. Each
+is recognised by a few words, which follow Zipf's law as all words do, so that labels share the
+frequent ones. Documents differ in length and in how many labels they have. The same seed gives the
+same data everywhere.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from longtail.data.dataset import Dataset
 from longtail.errors import ParameterError
 from longtail.parameters import generator_of, is_count, is_number
 
-_COMMON_SHARE = 0.05
-"""Share of the words, the most frequent ones, that belong to no label."""
-_WORD_POWER = 1.0
+_WORD_POWER = 1.2
+_LARGEST_SHARE = 0.3
+"""Share of the documents that have the most frequent word; stop words are left out by then."""
+_PLACES = 4
+"""Places per document, on average, among which labels choose."""
 _STRAY_SHARE = 0.2
 """Share of a label's documents that lie outside its groups."""
 _MAX_SIZE = 2**31 - 1
@@ -37,13 +40,14 @@ def make_longtail(
     *,
     labels_per_sample: float = 5,
     features_per_sample: float = 34,
-    power: float = 0.9,
+    power: float = 0.95,
+    spread: float = 0.6,
     n_groups: int | None = None,
     features_per_label: int = 6,
     noise: float = 0.4,
     random_state: int | np.random.RandomState = 0,
 ) -> Dataset:
-    """Documents with power-law labels that occur in groups and are recognised by a few rare words.
+    """Documents with power-law labels that occur in groups and are recognised by a few words each.
 
     Parameters
     ----------
@@ -54,18 +58,22 @@ def make_longtail(
         From 1 on, every document has at least one.
     features_per_sample : float, default 34
         Mean number of distinct words per document.
-    power : float, default 0.9
+    power : float, default 0.95
         The r-th most frequent label has about ``r ** -power`` times as many documents as the first
         one. No label has more than half of the documents. Zero makes all labels equally frequent.
+    spread : float, default 0.6
+        How much documents differ in the number of their words, and apart from that in the number
+        of their labels: the standard deviation of the logarithm of what is expected of a document.
+        At 0, the same is expected of all.
     n_groups : int, optional
         How many groups the documents form; the square root of `n_labels` by default. Four in five
         of a label's documents lie in one group, or in several if the label is too frequent for one.
     features_per_label : int, default 6
-        Words that a label has of its own. They are shared with other labels only by chance, which
-        happens the more often the fewer features there are.
+        Words that a label is recognised by. They are drawn from all words, frequent ones more
+        often, so labels share the frequent ones and rare words belong to few labels.
     noise : float, default 0.4
-        Probability that a word says nothing about the labels but is drawn from all words, frequent
-        ones first. At 1 there is nothing to learn.
+        Probability that a word says nothing about the labels but is drawn from all words. At 1
+        there is nothing to learn.
     random_state : int or RandomState, default 0
         Seed.
 
@@ -92,11 +100,13 @@ def make_longtail(
     _check_real("labels_per_sample", labels_per_sample, 0, n_labels / 2, "half of n_labels")
     _check_real("features_per_sample", features_per_sample, 0, n_features, "n_features")
     _check_real("power", power, 0, 10)
+    _check_real("spread", spread, 0, 2)
     _check_real("noise", noise, 0, 1)
     check_sizes(features_per_label=features_per_label)
-    if n_samples * labels_per_sample > _MAX_SIZE:
+    if n_samples * max(labels_per_sample, _PLACES) > _MAX_SIZE:
         raise ParameterError(
-            "n_samples times labels_per_sample must stay below 2**31; make several sets."
+            "n_samples times labels_per_sample must stay below 2**31, and n_samples below 2**29; "
+            "make several sets."
         )
     if n_groups is None:
         n_groups = max(1, min(round(np.sqrt(n_labels)), n_samples))
@@ -108,8 +118,8 @@ def make_longtail(
         )
 
     random = generator_of(random_state)
-    Y = _labels(n_samples, n_labels, labels_per_sample, power, n_groups, random)
-    X = _words(Y, n_features, features_per_sample, features_per_label, noise, random)
+    Y = _labels(n_samples, n_labels, labels_per_sample, power, spread, n_groups, random)
+    X = _words(Y, n_features, features_per_sample, spread, features_per_label, noise, random)
     return Dataset(X=X, Y=Y, name="make_longtail")
 
 
@@ -150,8 +160,38 @@ def _within(counts: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
     return counts
 
 
+def word_frequencies(n_words: int, mean: float) -> NDArray[np.float64]:
+    """Running sums of the words' probabilities, which fall like ``(rank + q) ** -1.2``.
+
+    The shift q is such that the first word is in three of ten documents of `mean` words, as in
+    texts whose more frequent words are left out; with q = 0 the first words would be in nearly all.
+    Where documents are too long for that and words too few, q is `n_words`, and the first word is
+    about twice as probable as the last.
+
+    Examples
+    --------
+    >>> sums = word_frequencies(10_000, 34)
+    >>> round(float(sums[0] / sums[-1]), 4)  # and 0.0105 * 34 = -log(1 - 0.3)
+    0.0105
+    """
+    ranks = np.arange(1, n_words + 1, dtype=np.float64)
+    wanted = -np.log(1 - _LARGEST_SHARE) / max(mean, 1.0)
+    low, high = 0.0, float(n_words)
+    for _ in range(30):  # the larger the shift, the less probable the first word
+        shift = (low + high) / 2
+        weights = (ranks + shift) ** -_WORD_POWER
+        low, high = (shift, high) if weights[0] > wanted * weights.sum() else (low, shift)
+    return np.cumsum((ranks + high) ** -_WORD_POWER)
+
+
 def _labels(
-    n: int, n_labels: int, mean: float, power: float, n_groups: int, random: np.random.RandomState
+    n: int,
+    n_labels: int,
+    mean: float,
+    power: float,
+    spread: float,
+    n_groups: int,
+    random: np.random.RandomState,
 ) -> sp.csr_array:
     """The label matrix: first how many documents a label has, then which."""
     total = round(n * mean)
@@ -159,7 +199,8 @@ def _labels(
     inside = random.binomial(counts, 1.0 - _STRAY_SHARE)
     # no more than half of a group has the same label, unless that would need all groups and more
     chunk = np.maximum(-(-n // (2 * n_groups)), -(-inside // n_groups))
-    group_starts = np.linspace(0, n, n_groups + 1).astype(np.int64)
+    places = np.maximum(1, np.rint(_PLACES * _unequal(n, spread, random))).astype(np.int64)
+    ends = np.concatenate(([0], np.cumsum(places)))
     state = _kernel_state(random)
     documents = np.empty(int(counts.sum()), dtype=np.int32)
     sizes = np.zeros(n, dtype=np.int32)
@@ -168,8 +209,8 @@ def _labels(
         counts,
         inside.astype(np.int64),
         chunk.astype(np.int64),
-        group_starts,
-        random.permutation(n).astype(np.int32),
+        ends[np.linspace(0, n, n_groups + 1).astype(np.int64)],
+        np.repeat(random.permutation(n).astype(np.int32), places),
         np.full(n, -1, dtype=np.int64),
         documents,
         sizes,
@@ -195,13 +236,15 @@ def _words(
     Y: sp.csr_array,
     n_words: int,
     mean: float,
+    spread: float,
     words_per_label: int,
     noise: float,
     random: np.random.RandomState,
 ) -> sp.csr_array:
     """The word counts of documents with the labels Y."""
     n = Y.shape[0]
-    sizes = np.minimum(random.poisson(mean, n), n_words).astype(np.int64)
+    expected = mean * _unequal(n, spread, random)
+    sizes = np.minimum(random.poisson(expected), n_words).astype(np.int64)
     if mean >= 1:
         sizes = np.maximum(sizes, 1)
     indptr = np.concatenate(([0], np.cumsum(sizes)))
@@ -215,8 +258,7 @@ def _words(
         float(noise),
         int(words_per_label),
         _kernel_state(random)[0],
-        min(int(n_words * _COMMON_SHARE), n_words - 1),
-        np.cumsum(np.arange(1, n_words + 1, dtype=np.float64) ** -_WORD_POWER),
+        word_frequencies(n_words, mean),
         np.full(n_words, -1, dtype=np.int64),
         indices,
         data,
@@ -225,6 +267,11 @@ def _words(
     X = sp.csr_array((data, names[indices], indptr), shape=(n, n_words))
     X.sort_indices()
     return X
+
+
+def _unequal(n: int, spread: float, random: np.random.RandomState) -> NDArray[np.float64]:
+    """Positive numbers of mean 1 whose logarithms have the standard deviation `spread`."""
+    return np.exp(spread * random.standard_normal(n) - spread**2 / 2)
 
 
 def _kernel_state(random: np.random.RandomState) -> NDArray[np.uint64]:

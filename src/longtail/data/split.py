@@ -45,7 +45,7 @@ def train_test_split(
     >>> from longtail.data import make_longtail, train_test_split
     >>> train, test = train_test_split(make_longtail(100, 50, 20, random_state=0), random_state=0)
     >>> train.Y.shape, test.Y.shape, int(train.Y.sum(axis=0).min())
-    ((75, 20), (25, 20), 5)
+    ((75, 20), (25, 20), 8)
     """
     train, test = split_rows(dataset.Y, test_size=test_size, random_state=random_state)
     return dataset.subset(train), dataset.subset(test)

@@ -19,7 +19,7 @@ from longtail.solvers.liblinear import l1_point
 
 @pytest.fixture(scope="module")
 def data():
-    return make_longtail(150, 60, 20, random_state=0)
+    return make_longtail(150, 60, 20, power=0.7, random_state=0)
 
 
 def value_and_violation(X, y, w, strength):

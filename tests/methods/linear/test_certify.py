@@ -17,7 +17,7 @@ from longtail.methods.linear import CCDL1, BinaryRelevance, Certificate, DiSMEC,
 
 @pytest.fixture(scope="module")
 def data():
-    return make_longtail(150, 60, 20, random_state=0)
+    return make_longtail(150, 60, 20, power=0.7, random_state=0)
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def test_more_strength_means_fewer_weights(data):
 def test_the_slow_solvers_find_the_same(data, solver):
     few = sp.csr_array(data.Y[:, np.flatnonzero(np.diff(sp.csc_array(data.Y).indptr))[:5]])
     fast = ProXML(strength=0.5, tol=1e-4).fit(data.X, few)
-    slow = ProXML(strength=0.5, tol=1e-3, solver=solver, max_iter=2000).fit(data.X, few)
+    slow = ProXML(strength=0.5, tol=1e-3, solver=solver, max_iter=5000).fit(data.X, few)
     np.testing.assert_allclose(slow.objective_, fast.objective_, rtol=1e-4)
     np.testing.assert_allclose(
         slow.weights_.toarray(), fast.weights_.toarray(), atol=0.02 * abs(fast.weights_).max()
