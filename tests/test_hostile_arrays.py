@@ -315,7 +315,14 @@ def test_numbers_of_any_type_are_read(kind):
 def test_what_is_no_matrix_is_refused_in_one_sentence(thing):
     X, Y = small_problem(DiSMEC())
     model = DiSMEC().fit(X, Y)
-    for ask in (model.predict, model.explain, lambda x: DiSMEC().fit(x, Y), as_csr):
+    for ask in (
+        model.predict,
+        model.explain,
+        lambda x: DiSMEC().fit(x, Y),
+        as_csr,
+        lambda x: evaluate(Y, Y_score=x),
+        lambda x: ranked(x, 1),
+    ):
         with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
             ask(thing)
 

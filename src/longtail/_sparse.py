@@ -428,7 +428,7 @@ def ranked(
     if k < 1:
         raise ParameterError(f"k must be at least 1, not {k}.")
     if not sp.issparse(scores):
-        dense = np.asarray(scores, dtype=np.float64)
+        dense = np.asarray(_as_table(scores), dtype=np.float64)
         n, width = dense.shape
         indptr = np.arange(0, n * width + 1, width) if width else np.zeros(n + 1, dtype=np.int64)
         columns = np.tile(np.arange(width, dtype=np.int64), n)
