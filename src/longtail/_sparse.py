@@ -248,15 +248,6 @@ def _ascends(indices, first, behind, minor):
     return found
 
 
-@kernel
-def within(values, most):
-    """Whether no magnitude is larger, and no number NaN."""
-    found = True
-    for p in range(values.shape[0]):
-        found &= abs(values[p]) <= most
-    return found
-
-
 def all_finite(values: NDArray[Any]) -> bool:
     """Whether no number is NaN or infinite; not looked at where scikit-learn is told to assume so.
 
@@ -272,6 +263,25 @@ def all_finite(values: NDArray[Any]) -> bool:
 
 LARGEST = 1e15
 """The largest magnitude in X: sums of many squares, and scores, still fit into float32."""
+
+
+def all_moderate(values: NDArray[Any]) -> bool:
+    """Whether no magnitude is beyond `LARGEST`, and no number is NaN; one pass over plain floats.
+
+    Examples
+    --------
+    >>> all_moderate(np.array([1.0, -1e15])), all_moderate(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    return bool(_within(values, LARGEST))
+
+
+@kernel
+def _within(values, most):
+    found = True
+    for p in range(values.shape[0]):
+        found &= abs(values[p]) <= most
+    return found
 
 
 def refuse_large(values: NDArray[Any]) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import LARGEST, NO_MATRIX, as_our_csr, refuse_large, sound, within
+from longtail._sparse import NO_MATRIX, all_moderate, as_our_csr, refuse_large, sound
 from longtail.errors import InputError, InputTypeError
 from longtail.labels.encoding import EncodedLabels, encode_labels
 
@@ -77,7 +77,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     """
     if not reset and _is_plain(estimator, X):
         rows = as_our_csr(X)
-        if within(rows.data, LARGEST):
+        if all_moderate(rows.data):
             return rows
     X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     try:
