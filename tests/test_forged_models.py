@@ -113,6 +113,15 @@ def _entry(name, value):
     return alter
 
 
+def _halves(name):
+    """An alteration of the type of an array."""
+
+    def alter(state, arrays):
+        arrays[name] = arrays[name].astype(np.float16)
+
+    return alter
+
+
 _FEATURES = ("state", "learned", "features_", "state", "parameters")
 _LEAF_THAT_IS_NO_NODE = 10**6
 
@@ -128,6 +137,8 @@ _LEAF_THAT_IS_NO_NODE = 10**6
         ("pcc", _set("state", "parameters", "beam", to=2**40), "beam"),
         ("dismec", _set("state", "parameters", "n_jobs", to=2**40), "n_jobs"),
         ("dismec", _entry("learned.weights_.data", np.nan), "weights_ holds NaN"),
+        ("dismec", _halves("learned.weights_.data"), "weights_"),
+        ("dismec", _set("state", "learned", "n_points_", to="x"), "do not fit each other"),
         ("plst", _entry("learned.weights_", np.inf), "weights_ holds NaN, infinity"),
         ("ml-knn", _entry("learned.odds_", np.nan), "odds_ holds NaN"),
         ("powerset of trees", _entry("learned.trees_.left", 0), "no trees"),

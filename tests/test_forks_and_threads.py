@@ -69,8 +69,8 @@ def test_a_child_and_threads_can_write_and_read_tables(tmp_path):
 )
 def test_threads_of_the_caller_do_not_disturb_each_other(classifier):
     rng = np.random.default_rng(0)
-    X = rng.random((120, 30))
-    Y = np.eye(6, dtype=int)[rng.integers(6, size=120)]
+    X = rng.random((300, 60))
+    Y = np.eye(4, dtype=int)[rng.integers(4, size=300)]
     alone = learned(classifier, X, Y)
     assert in_threads(lambda: learned(classifier, X, Y)) == [alone] * 4
 

@@ -68,9 +68,30 @@ def _fractions(matrix):
     matrix.indices = matrix.indices.astype(float)
 
 
+def _values_in_a_list(matrix):
+    matrix.data = matrix.data.tolist()
+
+
+def _values_in_a_column(matrix):
+    matrix.data = matrix.data[..., None]
+
+
+def _words(matrix):
+    matrix.data = matrix.data.astype("S4")
+
+
+def _masked_values(matrix):
+    matrix.data = np.ma.masked_array(matrix.data, mask=matrix.data > 1)
+
+
+def _masked_indices(matrix):
+    matrix.indices = np.ma.masked_array(matrix.indices, mask=False)
+
+
 LIES = [
     _index_too_large, _index_far_away, _index_negative, _offsets_negative, _offsets_fall,
     _offsets_beyond, _offsets_begin_late, _too_few_offsets, _too_few_values, _no_array, _fractions,
+    _values_in_a_list, _values_in_a_column, _words, _masked_values, _masked_indices,
 ]  # fmt: skip
 lies = pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__.strip("_"))
 
@@ -96,6 +117,50 @@ def test_other_forms_are_looked_at_before_they_are_converted(lie, form):
     lie(matrix)
     with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
         as_csr(matrix)
+
+
+@pytest.mark.parametrize("size", [(5, 1), (1, 3), (0, 0)])
+def test_blocks_that_leave_something_over_are_refused(size):
+    """scipy would leave the offsets of the last rows as it found them in memory."""
+    matrix = sp.bsr_array(np.eye(8))
+    rows = 8 // max(size[0], 1)
+    matrix.data, matrix.indices = np.ones((rows, *size)), np.zeros(rows, dtype=np.int32)
+    matrix.indptr = np.arange(rows + 1, dtype=np.int32)
+    with pytest.raises(InputError, match=r"cannot have blocks of shape"):
+        as_csr(matrix)
+
+
+@pytest.mark.parametrize("form", ["csr", "coo"])
+def test_one_row_with_one_dimension_is_looked_at_too(form):
+    X, Y = small_problem(DiSMEC())
+    model = DiSMEC().fit(X, Y)
+    row = sp.csr_array(X[0]).asformat(form)
+    assert as_csr(row).toarray().tolist() == [X[0].tolist()]
+    assert str(model.explain(row)) == str(model.explain(X[0]))
+    places = row.indices if form == "csr" else row.coords[0]
+    for bad in (10, 10**8, -1):
+        places[0] = bad
+        for ask in (as_csr, model.explain, lambda x: evaluate(Y, Y_score=x)):
+            with pytest.raises(InputError, match=r"not in its 10|not among its 10"):
+                ask(row)
+
+
+@pytest.mark.parametrize("part", ["data", "coords"])
+def test_lists_of_places_are_arrays_of_numbers(part):
+    matrix = sp.coo_array(np.eye(8))
+    given = getattr(matrix, part)
+    setattr(matrix, part, given.tolist() if part == "data" else (given[0], given[1].tolist()))
+    with pytest.raises(InputError, match="array"):
+        as_csr(matrix)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["float16", ">f8", "object"])
+def test_values_of_types_that_scipy_has_not_are_converted(form, kind):
+    matrix = sp.csr_array(np.eye(8) + 1).asformat(form)
+    matrix.data = matrix.data.astype(kind)
+    assert as_csr(matrix).toarray().tolist() == (np.eye(8) + 1).tolist()
+    assert matrix.data.dtype == kind
 
 
 @pytest.mark.parametrize(("axis", "place"), [(0, 9), (1, 9), (0, -1), (1, 10**8)])
@@ -250,7 +315,14 @@ def test_numbers_of_any_type_are_read(kind):
 def test_what_is_no_matrix_is_refused_in_one_sentence(thing):
     X, Y = small_problem(DiSMEC())
     model = DiSMEC().fit(X, Y)
-    for ask in (model.predict, model.explain, lambda x: DiSMEC().fit(x, Y), as_csr):
+    for ask in (
+        model.predict,
+        model.explain,
+        lambda x: DiSMEC().fit(x, Y),
+        as_csr,
+        lambda x: evaluate(Y, Y_score=x),
+        lambda x: ranked(x, 1),
+    ):
         with pytest.raises(InputError, match=r"^[A-Z].*\.$"):
             ask(thing)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import longtail
-from longtail import DiSMEC
+from longtail import DiSMEC, PairRanker
 from longtail.data import make_longtail
 from longtail.errors import InputError, OutOfMemoryError
 from longtail.methods.registry import find_method, methods
@@ -96,17 +96,20 @@ def test_no_memory_is_a_sentence_that_says_what_it_was_for(tmp_path, monkeypatch
     X, y = np.eye(4), [["a"], ["b"], ["a"], ["b"]]
     model = DiSMEC().fit(X, y)
     model.save(tmp_path / "model")
+    ranker = PairRanker(n_jobs=1).fit(X, ["a", "b", "a", "b"])
 
     def fail(*_, **__):
         raise MemoryError
 
     monkeypatch.setattr(DiSMEC, "_fit", fail)
     monkeypatch.setattr(DiSMEC, "_topk", fail)
+    monkeypatch.setattr(PairRanker, "_profiles", fail)
     monkeypatch.setattr(DiSMEC, "from_state", fail)
     for attempt, purpose in (
         (lambda: DiSMEC().fit(X, y), "to train"),
         (lambda: model.predict_topk(X, 1), "to predict"),
         (lambda: longtail.load(tmp_path / "model"), "to load"),
+        (lambda: ranker.add_classes(X, ["c"] * 4), "to add classes"),
     ):
         with pytest.raises(OutOfMemoryError, match=f"^There is not enough memory {purpose}.*\\.$"):
             attempt()

@@ -41,7 +41,10 @@ class Trace:
         TextFeatures.transform.__code__: "features",
         TableRows._matrix.__code__: "labels",
     }
-    LOOKS = (validation._assert_all_finite.__code__, _sparse.all_finite.__code__)
+    LOOKS = tuple(
+        look.__code__
+        for look in (validation._assert_all_finite, _sparse.all_finite, _sparse.all_moderate)
+    )
 
     def __init__(self, *words):
         self.modules, self.work = [], Counter()

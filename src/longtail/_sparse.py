@@ -7,6 +7,7 @@ zero, so nothing here ever drops stored zeros.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
 
-from longtail._numba import kernel
+from longtail._numba import kernel, unsigned
 from longtail.errors import InputError, ParameterError
 
 
@@ -42,6 +43,8 @@ def as_csr(matrix: Any, dtype: Any = None) -> sp.csr_array:
     if getattr(matrix, "_is_ours", False) and dtype in (None, matrix.dtype):
         return matrix
     matrix, canonical = _looked_at(matrix)
+    if matrix.ndim == 1:
+        matrix, canonical = matrix.reshape(1, -1), False
     out = sp.csr_array(matrix, dtype=dtype)
     if canonical:
         out.has_canonical_format = True
@@ -112,51 +115,92 @@ def _looked_at(matrix: Any) -> tuple[Any, bool]:
 
     What its arrays may hold behind the last entry is left out.
     """
-    if matrix.format == "coo":
-        for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
-            _check_places(
-                matrix, places, size, "rows" if axis == 0 < matrix.ndim - 1 else "columns"
-            )
-        return matrix, False
-    if matrix.format not in ("csr", "csc", "bsr") or matrix.ndim != 2:
+    form, shape = matrix.format, matrix.shape
+    if form not in ("csr", "csc", "bsr", "coo") or len(shape) > 2:
         return matrix, False  # scipy goes through these in Python
-    height, width = matrix.blocksize if matrix.format == "bsr" else (1, 1)
-    major, minor = matrix.shape[0] // height, matrix.shape[1] // width
-    names = ("rows", "columns")
-    if matrix.format == "csc":
-        major, minor, names = minor, major, names[::-1]
-    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+    data = _values_of(matrix)
+    if form == "coo":
+        for axis, (places, size) in enumerate(zip(matrix.coords, shape, strict=True)):
+            name = "rows" if axis == 0 < len(shape) - 1 else "columns"
+            _check_places(matrix, places, size, name)
+        if data is not matrix.data:
+            matrix = type(matrix)((data, matrix.coords), shape=shape)
+        return matrix, False
+    indptr, indices = matrix.indptr, matrix.indices
     for part in (indptr, indices):
-        if not (isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype.kind in "iu"):
-            raise InputError(
-                "The indices of a sparse matrix are not arrays of whole numbers; make it anew from "
-                "its rows, columns and values."
-            )
+        _check_whole(part)
+    (major, minor), names = (1, *shape)[-2:], ("rows", "columns")
+    if form == "bsr":
+        major, minor = _blocks_of(shape, *data.shape[1:])
+    elif form == "csc":
+        major, minor, names = minor, major, names[::-1]
     found = _structure(_native(indptr), _native(indices), minor, min(len(indices), len(data)))
     if found == BAD_OFFSETS or len(indptr) != major + 1:
         raise InputError(
-            f"A sparse matrix of shape {matrix.shape} has offsets that are not those of its "
-            f"{major:,} {names[0]}; make it anew from its rows, columns and values."
+            f"A sparse matrix of shape {shape} has offsets that are not those of its "
+            f"{major:,} {names[0]}; {MAKE_ANEW}"
         )
     if found == BAD_INDEX:
         raise InputError(
-            f"A sparse matrix of shape {matrix.shape} has an index that is not among its "
-            f"{minor:,} {names[1]}; make it anew from its rows, columns and values."
+            f"A sparse matrix of shape {shape} has an index that is not among its "
+            f"{minor:,} {names[1]}; {MAKE_ANEW}"
         )
-    if len(indices) != len(data) or len(data) != indptr[-1]:
+    if data is not matrix.data or len(indices) != len(data) or len(data) != indptr[-1]:
         kept = slice(int(indptr[-1]))
-        matrix = type(matrix)((data[kept], indices[kept], indptr), shape=matrix.shape)
-    return matrix, matrix.format == "csr" and found == CANONICAL
+        matrix = type(matrix)((data[kept], indices[kept], indptr), shape=shape)
+    return matrix, form == "csr" and found == CANONICAL
+
+
+MAKE_ANEW = "make it anew from its rows, columns and values."
+
+
+def _values_of(matrix: Any) -> NDArray[Any]:
+    """The values of a sparse matrix, of a type that scipy knows; refused if they are no numbers."""
+    data = matrix.data
+    if _is_array(data, 3 if matrix.format == "bsr" else 1):
+        if data.dtype.kind == "O":
+            with suppress(TypeError, ValueError, OverflowError):
+                data = data.astype(np.float64)
+        if data.dtype.kind in "buifc":
+            return data.astype(np.float32) if data.dtype == np.float16 else _native(data)
+    raise InputError(f"The values of a sparse matrix are not an array of numbers; {MAKE_ANEW}")
+
+
+def _is_array(part: Any, ndim: int) -> bool:
+    """Whether this is an array as kernels know it; a mask would be lost on them."""
+    plain = type(part) is np.ndarray or (
+        isinstance(part, np.ndarray) and not isinstance(part, np.ma.MaskedArray)
+    )
+    return plain and part.ndim == ndim
+
+
+def _check_whole(part: Any) -> None:
+    """Refuse what is not an array of whole numbers."""
+    if not (_is_array(part, 1) and part.dtype.kind in "iu"):
+        raise InputError(
+            f"The indices of a sparse matrix are not arrays of whole numbers; {MAKE_ANEW}"
+        )
+
+
+def _blocks_of(shape: tuple[int, int], height: int, width: int) -> tuple[int, int]:
+    """How many blocks of that size lie below and beside each other, with nothing left over."""
+    if height < 1 or width < 1 or shape[0] % height or shape[1] % width:
+        raise InputError(
+            f"A sparse matrix of shape {shape} cannot have blocks of shape {(height, width)}; "
+            f"{MAKE_ANEW}"
+        )
+    return shape[0] // height, shape[1] // width
 
 
 def _check_places(matrix: Any, places: NDArray[Any], size: int, name: str) -> None:
     """Refuse places of entries that are not among so many rows or columns."""
+    _check_whole(places)
     if len(places) != len(matrix.data) or (
         len(places) and not (places.min() >= 0 and places.max() < size)
     ):
         raise InputError(
             f"A sparse matrix of shape {matrix.shape} has an entry that is not in its {size:,} "
-            f"{name}; make it anew from its rows, columns and values."
+            f"{name}; {MAKE_ANEW}"
         )
 
 
@@ -179,6 +223,9 @@ def _structure(indptr, indices, minor, available):
             return BAD_OFFSETS
     found = CANONICAL
     for i in range(indptr.shape[0] - 1):
+        first, behind = unsigned(indptr[i]), unsigned(indptr[i + 1])
+        if first == behind or _ascends(indices, first, behind, minor):
+            continue
         last = np.int64(-1)
         for p in range(indptr[i], indptr[i + 1]):
             index = np.int64(indices[p])
@@ -187,6 +234,17 @@ def _structure(indptr, indices, minor, available):
             if index <= last:
                 found = UNSORTED
             last = index
+    return found
+
+
+@kernel
+def _ascends(indices, first, behind, minor):
+    """Whether a row has ascending columns from 0 to `minor` - 1; LLVM vectorises the loop."""
+    if np.int64(indices[first]) < 0 or not 0 <= np.int64(indices[behind - unsigned(1)]) < minor:
+        return False
+    found = True
+    for p in range(first + unsigned(1), behind):
+        found &= indices[p - unsigned(1)] < indices[p]
     return found
 
 
@@ -205,6 +263,25 @@ def all_finite(values: NDArray[Any]) -> bool:
 
 LARGEST = 1e15
 """The largest magnitude in X: sums of many squares, and scores, still fit into float32."""
+
+
+def all_moderate(values: NDArray[Any]) -> bool:
+    """Whether no magnitude is beyond `LARGEST`, and no number is NaN; one pass over plain floats.
+
+    Examples
+    --------
+    >>> all_moderate(np.array([1.0, -1e15])), all_moderate(np.array([1.0, np.nan]))
+    (True, False)
+    """
+    return bool(_within(values, LARGEST))
+
+
+@kernel
+def _within(values, most):
+    found = True
+    for p in range(values.shape[0]):
+        found &= abs(values[p]) <= most
+    return found
 
 
 def refuse_large(values: NDArray[Any]) -> None:
@@ -361,7 +438,7 @@ def ranked(
     if k < 1:
         raise ParameterError(f"k must be at least 1, not {k}.")
     if not sp.issparse(scores):
-        dense = np.asarray(scores, dtype=np.float64)
+        dense = np.asarray(_as_table(scores), dtype=np.float64)
         n, width = dense.shape
         indptr = np.arange(0, n * width + 1, width) if width else np.zeros(n + 1, dtype=np.int64)
         columns = np.tile(np.arange(width, dtype=np.int64), n)

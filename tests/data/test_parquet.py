@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import zlib
 
 import numpy as np
 import pytest
@@ -46,6 +48,28 @@ def test_a_decoder_that_dies_harms_nobody(file, tmp_path, monkeypatch, program):
     monkeypatch.setattr(_parquet, "SECONDS", 3)
     with pytest.raises(DataError, match=r"docs.parquet.*damaged one \('decoding it ended with"):
         read_parquet(file)
+
+
+ENDS_ITS_READER = """
+eNqNUsFu00AQXW8sU1U55NBZ2VIOPjRWK6ziGKLYlB7WpWkpKXWDaGjFxa5tkspNUGzawJFvyJEv4CP4EL6G2bUJN8Ranpmd
+mfferHZDPuqCCpuwOQQKhBAF/wgItKBlQwOdBhohFLNUIQ1oGj2itQxdLdNlCYRRdskuLdvaIIjZhm1bsPzFNPBD25C0MaI7
+RDM8LY/iNC/UfFqUj9I8vUtnFdeADayVQow2s8FlCMFopcBAhECNDyfqYj4vQSXQ7NBqhg4ZtrHao3rNigNowxcipepSAWjV
+/kepRjBqtA3b+qa0/3Eo9oPCFrF+yab/mp39pMAI+64wam2g2xKH0Jt8NDofPy9uJuldpK/oE7G8dxzXkTDePe6XF/Vepl5z
+XvBD6S/44xDrDw8i/4rzj3Ufhjy4EZtAmNNbbPIlOBSm6gsGglZSC3PoCOnjNUiScD6SDeu6LB3nzvXYkdml1L8SoOJqfJrH
+J2ecn38VhyjWJEGtVw33VuihH9VznFX8L72a/6iaJ3Cu309Q5OCA6G/CeR4tCnPn05dyMp/tmvfpopjOZ6a7191zzJ348zRP
+zH7mO26cPM2yxO1nmecm3Wdu34scP3L9Xpa5WT9KE9/dNWy8Z3HV+/gUQ3zovwGI8J9R
+"""
+"""A file of 749 bytes, packed, of one text with one label, in which one bit is flipped.
+
+polars asks for 2^61 bytes to read it, and then ends its process.
+"""
+
+
+def test_a_file_that_ends_the_process_that_reads_it_is_refused(tmp_path):
+    path = tmp_path / "docs.parquet"
+    path.write_bytes(zlib.decompress(base64.b64decode(ENDS_ITS_READER)))
+    with pytest.raises(DataError, match=r"docs.parquet.*not a Parquet file, or a damaged one"):
+        read_parquet(path)
 
 
 def test_flipped_bytes_are_read_or_refused(file):

@@ -12,12 +12,17 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from numba.core.event import Event, Listener, install_listener
+
 from tests.forking import fork_server, write_to
 from tests.fuzz.kinds import Kind, Outcome, outcome_of
 from tests.fuzz.limits import SECONDS, limit_address_space
 
 DIED = "the process died"
 HUNG = "no answer in time"
+COMPILING, COMPILED = "compiling", "compiled"
+COMPILING_SECONDS = 600.0
+"""Seconds that the kernels of one call may take to be compiled."""
 
 
 @dataclass
@@ -129,11 +134,11 @@ def _outcomes(
             here.recv()  # it has warmed up, however long that took
             ended = None
             while ended is None:
-                if not here.poll(SECONDS):
+                try:
+                    outcome = _next_outcome(here)
+                except TimeoutError:
                     ended = Outcome("failed", HUNG)
                     continue
-                try:
-                    outcome = here.recv()
                 except EOFError:
                     process.join()
                     ended = _death(process.exitcode or 0, kind)
@@ -149,6 +154,38 @@ def _outcomes(
                 process.kill()
             process.join()
             here.close()
+
+
+def _next_outcome(here: Connection) -> Outcome:
+    """What the process answers; seconds in which it compiles kernels are not counted."""
+    left, compiling = SECONDS, False
+    while True:
+        started = time.monotonic()
+        if not here.poll(COMPILING_SECONDS if compiling else max(left, 0.0)):
+            raise TimeoutError
+        told = here.recv()
+        if isinstance(told, Outcome):
+            return told
+        if not compiling:
+            left -= time.monotonic() - started
+        compiling = told == COMPILING
+
+
+class _TellsOfKernels(Listener):
+    """Tells the parent when kernels are compiled; numba compiles in one thread at a time."""
+
+    def __init__(self, there: Connection) -> None:
+        self._there, self._depth = there, 0
+
+    def on_start(self, event: Event) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._there.send(COMPILING)
+
+    def on_end(self, event: Event) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._there.send(COMPILED)
 
 
 def _death(code: int, kind: Kind) -> Outcome:
@@ -172,7 +209,8 @@ def _try_in_turn(there: Connection, kind: Kind, seed: int, number: int, places: 
     while True:
         shutil.rmtree(places.scratch, ignore_errors=True)
         places.scratch.mkdir()
-        outcome = outcome_of(kind, seed, number, places.scratch, places.common)
+        with install_listener("numba:compile", _TellsOfKernels(there)):
+            outcome = outcome_of(kind, seed, number, places.scratch, places.common)
         if outcome.result == "failed":
             places.keep(seed, number, outcome)
         there.send(outcome)

@@ -7,7 +7,7 @@ import resource
 from pathlib import Path
 
 SECONDS = 60.0
-"""Seconds that one input may take; a kernel that is compiled meanwhile takes most of them."""
+"""Seconds that one input may take, without those in which kernels are compiled."""
 
 ADDRESS_SPACE = 4 * 2**30
 """Bytes of address space that a process may take beyond what it has after its start."""

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from numba.core.event import trigger_event
 
 from longtail.errors import DataError
 from tests.conftest import ROOT
@@ -66,6 +67,21 @@ def test_every_way_to_fail_is_seen_and_kept(tmp_path, monkeypatch):
     kept = tmp_path / "failures" / "odd-3-4"
     assert (kept / "what.txt").read_text() == "way 4\n"
     assert "--kinds odd --seed 3 --only 4" in (kept / "failure.txt").read_text()
+
+
+def compile_slowly(rng, folder, common):
+    """Take three seconds as numba does when it compiles, and in the second call three others."""
+    again = (common / "again").exists()
+    (common / "again").touch()
+    with trigger_event("another" if again else "numba:compile"):
+        time.sleep(3)
+
+
+def test_the_time_in_which_kernels_are_compiled_is_not_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(children, "SECONDS", 2)
+    tally = try_inputs(Kind("slow", compile_slowly), 0, tmp_path, enough=lambda tried: tried == 2)
+    assert tally.counts == {"accepted": 1, "failed": 1}
+    assert tally.failures == [(1, "no answer in time")]
 
 
 def test_a_decoder_may_die(tmp_path):

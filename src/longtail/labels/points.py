@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from longtail._sparse import NO_MATRIX, all_finite, as_our_csr, refuse_large, sound
+from longtail._sparse import NO_MATRIX, all_moderate, as_our_csr, refuse_large, sound
 from longtail.errors import InputError, InputTypeError
 from longtail.labels.encoding import EncodedLabels, encode_labels
+
+_CSR = (sp.csr_array, sp.csr_matrix)
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @runtime_checkable
@@ -74,8 +77,8 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
     """
     if not reset and _is_plain(estimator, X):
         rows = as_our_csr(X)
-        refuse_large(rows.data)
-        return rows
+        if all_moderate(rows.data):
+            return rows
     X = np.asarray(X) if isinstance(X, np.matrix) else sound(X)
     try:
         checked = validate_data(
@@ -94,7 +97,7 @@ def checked_rows(estimator: Any, X: Any, *, reset: bool) -> sp.csr_array:
 def as_row(x: Any) -> Any:
     """One point, given with one dimension or two, with two."""
     if sp.issparse(x):
-        return x.reshape(1, -1) if x.ndim == 1 else x
+        return sound(x).reshape(1, -1) if x.ndim == 1 else x
     try:
         return x if getattr(x, "ndim", None) == 2 else np.atleast_2d(np.asarray(x))
     except ValueError:
@@ -104,13 +107,13 @@ def as_row(x: Any) -> Any:
 def _is_plain(estimator: Any, X: Any) -> bool:
     """Whether X needs none of scikit-learn's checks, which cost a row more than its scores."""
     return (
-        isinstance(X, sp.csr_array | sp.csr_matrix)
+        isinstance(X, _CSR)
         and X.ndim == 2
-        and X.dtype in (np.float64, np.float32)
+        and isinstance(X.data, np.ndarray)
+        and X.data.dtype in _FLOATS
         and X.shape[0] > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
-        and all_finite(X.data)
     )
 
 

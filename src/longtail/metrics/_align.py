@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from longtail._sparse import as_csr, ranked
+from longtail._sparse import NO_MATRIX, as_csr, ranked
 from longtail.errors import InputError, ParameterError
 from longtail.labels import EncodedLabels, distinct_names, encode_like, place_columns
 
@@ -94,7 +94,10 @@ def align_scores(
     if sp.issparse(Y_score):
         scores = as_csr(Y_score)
     else:
-        scores = np.asarray(Y_score)
+        try:
+            scores = np.asarray(Y_score)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(NO_MATRIX) from None
         if scores.ndim != 2:
             raise InputError(
                 f"The scores have {scores.ndim} dimension{'s' * (scores.ndim != 1)}; give a matrix "

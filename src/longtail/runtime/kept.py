@@ -20,6 +20,9 @@ Made = TypeVar("Made")
 PLAIN = (str, int, float, type(None))
 """Kinds of sources that are the same if they are equal; others are if they are one object."""
 
+_OWNERS: dict[int, Any] = {}
+"""Whose the views are that `on_one_model` made, by the views' ids, as long as they are in use."""
+
 
 class _Shelf:
     """What is kept for one owner, by name, each with the sources that it was made of."""
@@ -97,20 +100,24 @@ def on_one_model(method: Callable[..., Made]) -> Callable[..., Made]:
 
     @functools.wraps(method)
     def on_view(self: Any, *args: Any, **kwargs: Any) -> Made:
+        if id(self) in _OWNERS:
+            return method(self, *args, **kwargs)
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
-        with turns("kept"):
-            _SHELVES[view] = _SHELVES.setdefault(self, _Shelf())
+        _OWNERS[id(view)] = self
         try:
             return method(view, *args, **kwargs)
         except BaseException as error:
             say_out_of_memory(error, "to predict")
             raise
+        finally:
+            del _OWNERS[id(view)]
 
     return on_view
 
 
 def _shelf_of(owner: Any) -> _Shelf:
+    owner = _OWNERS.get(id(owner), owner)
     shelf = _SHELVES.get(owner)
     if shelf is None:
         with turns("kept"):

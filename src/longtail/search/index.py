@@ -84,13 +84,14 @@ class LinearIndex:
     """
 
     def __init__(self, weights: sp.csr_array, *, bias: float = 1.0) -> None:
+        weights = sound(weights)
         if weights.format != "csr" or weights.data.dtype.kind not in "fiub":
             raise InputError(
                 "The weights must be a CSR matrix of real numbers, one row per feature."
             )
         if weights.shape[0] < 1:
             raise InputError("The weights must have a last row for the bias.")
-        self.weights = sound(weights)
+        self.weights = weights
         self.bias = float(bias)
         self._ranked_rests: tuple[tuple[TailRanking, _Rest], ...] = ()
         self._scratches: deque[_Scratch] = deque()

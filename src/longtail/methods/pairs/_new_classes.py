@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longtail.errors import InputError, LongtailWarning, warn
+from longtail.errors import InputError, LongtailWarning, memory_needed, warn
 from longtail.labels import columns_without, encode_labels, listed, name_array
 from longtail.methods._new_labels import (
     column_names,
@@ -42,6 +42,7 @@ class OpenClasses(Classifier):
     def _counts(self, X: sp.csr_array) -> sp.csr_array:
         raise NotImplementedError
 
+    @memory_needed("to add classes")
     def add_classes(self, X: Any, y: Any, *, label_names: Any = None) -> Self:
         """Add classes without training: the weights do not depend on the classes.
 
