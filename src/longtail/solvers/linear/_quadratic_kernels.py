@@ -14,15 +14,14 @@ from longtail._numba import kernel, unsigned
 MEMORY = 5  # sweeps from which the next ones are predicted
 CRAWL = 150  # sweeps after which a model is solved directly
 DIRECT = 600  # weights up to which a model is solved as a linear system
+TINY = 1e-10  # added to the diagonal of the model, relatively
 LAZY = 0.1  # moves that remove less than this part of what may be left are not made
 
 
 @kernel
 def mirror(model, size):
-    """The lower triangle of the model into the upper one, in tiles that the cache holds, and the
-    diagonal slightly larger. O(size²)."""
-    for f in range(size):
-        model[f, f] += 1e-10 * (1.0 + model[f, f])
+    """The lower triangle of the model into the upper one, in tiles that the cache holds.
+    O(size²)."""
     for top in range(0, size, 16):
         for left in range(0, top + 1, 16):
             for f in range(top, min(top + 16, size)):
@@ -67,7 +66,7 @@ def _sweep(
     largest = 0.0
     for f in range(first, size):
         now = w[f] + step[f]
-        h = model[f, f]
+        h = model[f, f] + TINY * (1.0 + model[f, f])
         g = gradient[f] + product[f]
         if f == 0:
             new = _best_bias(now, h, g - outside, bias_strength, rest)
@@ -148,6 +147,7 @@ def _polish(model, w, gradient, strength, bias_strength, rest, outside, first, s
             shift[a] = -(gradient[f] + product[f] + (s if now > 0.0 else -s))
             for q in range(n):
                 A[a, q] = model[f, held[q]]
+            A[a, a] += TINY * (1.0 + A[a, a])
             if f == 0:
                 shift[a] -= extra * (1.0 + now) - outside
                 A[a, a] += extra

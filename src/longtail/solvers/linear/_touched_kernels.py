@@ -153,12 +153,11 @@ def gather(matrix, members, first, size, rows, entries, ends):
         begin, end = matrix.column_indptr[members[f]], matrix.column_indptr[members[f] + 1]
         if n + end - begin > entries.row.shape[0]:
             entries = room_for_entries(entries, n + end - begin)
-        for p in range(begin, end):
-            a = rows.place[matrix.row_indices[unsigned(p)]]
-            if a >= 0:
-                entries.row[unsigned(n)] = a
-                entries.value[unsigned(n)] = matrix.column_data[unsigned(p)]
-                n += 1
+        for p in range(begin, end):  # most rows are asleep, which no processor can foretell
+            a = rows.place[unsigned(matrix.row_indices[unsigned(p)])]
+            entries.row[unsigned(n)] = a
+            entries.value[unsigned(n)] = matrix.column_data[unsigned(p)]
+            n += a >= 0
         ends[f] = n
     return entries
 
@@ -294,13 +293,32 @@ def _total(values, first, last):
 
 
 @kernel
-def refresh(loss, bias, moved, rows, n_positive, n_rows, entries, dense, model, gradient):
-    """Slopes and curvatures at the new scores, which have moved by `change` and the bias by
-    `moved`; returns the sums of both.
+def _follow(begin, end, change, entries, whole, model):
+    """The products of a row's features, times `change`, join the model: its lower triangle, or all
+    of it. O(entries²)."""
+    for e in range(begin, end):
+        f = entries.feature[unsigned(e)]
+        x = change * entries.value_by_row[unsigned(e)]
+        model[f, 0] += x
+        for q in range(begin, e + 1):
+            model[f, entries.feature[unsigned(q)]] += x * entries.value_by_row[unsigned(q)]
+        if whole:
+            model[0, f] += x
+            for q in range(begin, e):
+                model[entries.feature[unsigned(q)], f] += x * entries.value_by_row[unsigned(q)]
 
-    If `dense`, `model` follows the curvatures that changed. For the squared hinge `gradient`, which
-    holds what the old curvatures predicted, is corrected where they changed. O(awake + entries²
-    of the rows whose curvature changed).
+
+@kernel
+def refresh(
+    loss, bias, moved, rows, n_positive, n_rows, entries, dense, size, whole, model, gradient
+):
+    """Slopes and curvatures at the new scores, which have moved by `change` and the bias by
+    `moved`; returns the sums of both, and whether the model is whole.
+
+    If `dense`, `model` follows the curvatures that changed: all of it if it was `whole` and few
+    have, else its lower triangle. For the squared hinge `gradient`, which holds what the old
+    curvatures predicted, is corrected where they changed. O(awake + entries² of the rows whose
+    curvature changed).
     """
     hinge = loss == SQUARED_HINGE
     for a in range(n_positive):
@@ -312,26 +330,27 @@ def refresh(loss, bias, moved, rows, n_positive, n_rows, entries, dense, model, 
         rows.change[a] = new - foretold
     _bend(loss, bias, rows, n_positive, n_rows)
     if dense:
+        if whole:
+            products = 0
+            for a in range(n_rows):
+                if rows.fresh[unsigned(a)] != rows.curvature[unsigned(a)]:
+                    products += (rows.end[a] - (rows.end[a - 1] if a else 0)) ** 2
+            whole = 2 * products < size * size
         for a in range(n_rows):
             change = rows.fresh[unsigned(a)] - rows.curvature[unsigned(a)]
             if change != 0.0:
                 rows.curvature[a] = rows.fresh[a]
                 off = rows.change[a] if a < n_positive else change * (rows.score[a] + bias + 1.0)
                 begin = rows.end[a - 1] if a else 0
-                for e in range(begin, rows.end[a]):
-                    f = entries.feature[unsigned(e)]
-                    value = entries.value_by_row[unsigned(e)]
-                    if hinge:
-                        gradient[f] += off * value
-                    x = change * value
-                    model[f, 0] += x
-                    for q in range(begin, e + 1):
-                        model[f, entries.feature[unsigned(q)]] += (
-                            x * entries.value_by_row[unsigned(q)]
+                if hinge:
+                    for e in range(begin, rows.end[a]):
+                        gradient[entries.feature[unsigned(e)]] += (
+                            off * entries.value_by_row[unsigned(e)]
                         )
+                _follow(begin, rows.end[a], change, entries, whole, model)
     else:
         rows.curvature[:n_rows] = rows.fresh[:n_rows]
-    return _total(rows.slope, 0, n_rows), _total(rows.curvature, 0, n_rows)
+    return _total(rows.slope, 0, n_rows), _total(rows.curvature, 0, n_rows), whole
 
 
 @kernel

@@ -32,7 +32,7 @@ from longtail.solvers.linear._touched_kernels import (
 
 SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
 WAKE = 64  # rows that may wake at once, or as many as are awake
-SPARSE = 2  # a look at all features costs as much as so few stored values each
+SPARSE = 1  # stored values that cost as much as a look at a feature
 ROUNDING = 1e-14  # by which sums over points may be off, relatively
 
 
@@ -79,15 +79,20 @@ def _add_up(base, matrix, rows, n_rows, features):
     n = 0
     for a in range(n_rows):
         excess = rows.slope[a] - base * rows.weight[a]
-        if excess != 0.0:
-            i = rows.row[a]
+        if excess == 0.0:
+            continue
+        i = rows.row[a]
+        if listed:
             for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
-                j = matrix.indices[unsigned(p)]
-                g = gradient[unsigned(j)]
-                if listed:
-                    seen[unsigned(n)] = j
-                    n += g == 0.0  # a sum that comes back to zero is listed twice
-                gradient[unsigned(j)] = g + excess * matrix.data[unsigned(p)]
+                j = unsigned(matrix.indices[unsigned(p)])
+                g = gradient[j]
+                seen[unsigned(n)] = np.int64(j)
+                n += g == 0.0  # a sum that comes back to zero is listed twice
+                gradient[j] = g + excess * matrix.data[unsigned(p)]
+        else:
+            for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
+                j = unsigned(matrix.indices[unsigned(p)])
+                gradient[j] += excess * matrix.data[unsigned(p)]
     return n if listed else -1
 
 
@@ -180,7 +185,7 @@ def solve_problem(
     hinge = loss == SQUARED_HINGE
     first = 0 if bias > 0.0 else 1
     rest = float(rows.place.shape[0]) if not weights.shape[0] else weights.sum()
-    whole = rest
+    all_weight = rest
     n_positive = positives.shape[0]
     for a in range(n_positive):
         wake(positives[a], targets[a], 0.0, weights, rows, a)
@@ -197,6 +202,7 @@ def solve_problem(
     features.candidate[:entering] = start_features
     starting = True
     dense = True
+    whole = False
     accuracy = np.inf  # to which the working set is to be solved
     idle = 0  # rounds that brought nothing
     value = violation = np.inf
@@ -239,13 +245,15 @@ def solve_problem(
         if dense:
             turn(rows, n_rows, entries, ends, size)
             widen_model(rows, n_rows, entries, first_new, model)
+            whole = False  # only its lower triangle is kept up
         before = value
         woken = 0
         while True:
             # ---- Newton steps on the working set
-            along, curved = refresh(
-                loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, model, gradient
-            )
+            along, curved, whole = refresh(
+                loss, w[0], 0.0, rows, n_positive, n_rows, entries, dense, size, whole, model,
+                gradient,
+            )  # fmt: skip
             local_gradient(rows, entries, ends, size, gradient)
             step[:size] = 0.0
             value = objective_along(
@@ -268,7 +276,9 @@ def solve_problem(
                 alone = rest if hinge else 0.0
                 if dense:
                     model[0, 0] = curved + bent
-                    mirror(model, size)
+                    if not whole:
+                        mirror(model, size)
+                        whole = True
                     descend(
                         model, w, gradient, strength, bias_strength, alone, first, size,
                         0.05 * violation, step, product,
@@ -303,9 +313,10 @@ def solve_problem(
                 for a in range(n_rows):
                     rows.change[unsigned(a)] *= length
                     rows.score[unsigned(a)] += rows.change[unsigned(a)]
-                along, curved = refresh(
-                    loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, model, gradient
-                )
+                along, curved, whole = refresh(
+                    loss, w[0], step[0], rows, n_positive, n_rows, entries, dense, size, whole,
+                    model, gradient,
+                )  # fmt: skip
                 if not (hinge and dense):
                     local_gradient(rows, entries, ends, size, gradient)
             if not hinge:
@@ -324,8 +335,8 @@ def solve_problem(
         outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
         wanted = max(limits.batch, size)
         n, worst = _look(
-            loss, matrix, weights, rows, n_rows, features, members, size, outside, rest / whole,
-            strength, limits.tol * strength, wanted, gradient,
+            loss, matrix, weights, rows, n_rows, features, members, size, outside,
+            rest / all_weight, strength, limits.tol * strength, wanted, gradient,
         )  # fmt: skip
         violation = local_violation(w, gradient, strength, bias, bias_strength, size)
         everything = max(worst, violation)

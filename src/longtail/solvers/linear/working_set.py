@@ -46,7 +46,7 @@ from longtail.solvers.linear._touched_kernels import (
 from longtail.solvers.linear._working_set_kernels import SOLVED, STOPPED, Limits, solve_problem
 from longtail.solvers.linear.task import LinearTask, Solution
 
-BATCH = 10  # features that enter first; later rounds let in as many as there are
+BATCH = 4  # features that enter first; later rounds let in as many as there are
 DENSE = 4096  # features up to which their products are kept, 134 MB
 NONE = np.empty(0)
 
