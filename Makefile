@@ -14,7 +14,7 @@ PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tai
 .PHONY: demo test test-all coverage test-oldest test-wheel lint signatures docs pages wheel clean browser fuzz torture \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
-	bench-kept-weights bench-same-models bench-generator
+	bench-kept-weights bench-same-models bench-strength bench-generator
 
 demo: $(CORE)
 	$(BIN)/longtail demo
@@ -102,6 +102,9 @@ bench-prototypes: $(TEST)
 
 bench-estimates: $(TEST)
 	$(BIN)/python benchmarks/bench_estimates.py $(ARGS)
+
+bench-strength: $(TEST)
+	$(BIN)/python benchmarks/bench_strength.py $(ARGS)
 
 bench-kept-weights: $(TEST)
 	$(BIN)/python benchmarks/bench_kept_weights.py $(ARGS)

@@ -97,53 +97,89 @@ def _add_up(base, matrix, rows, n_rows, features):
 
 
 @kernel
+def _base(loss, rows, n_rows, outside):
+    """A slope that is taken off all rows, so that few are left to add up: that of the rows not
+    touched where most rows awake have it too, as with a bias above -1 those have whose features
+    have no weight yet."""
+    if loss != SQUARED_HINGE:
+        return outside
+    with_slope = with_another = 0
+    for a in range(n_rows):
+        with_slope += rows.slope[a] != 0.0
+        with_another += rows.slope[a] != outside * rows.weight[a]
+    return outside if with_another < with_slope else 0.0
+
+
+@kernel
+def _complete(base, columns, matrix, weights, rows, outside, sums):
+    """Add the rows that are not awake, so that the gradients are exact above `base`; true if done.
+    False, and nothing done, where that costs more than to read so many values of columns."""
+    place = rows.place
+    stored = place.shape[0]
+    for i in range(place.shape[0]):
+        if place[i] < 0 and (place[i] == UNTOUCHED) != (base > 0.0):
+            stored += matrix.indptr[i + 1] - matrix.indptr[i]
+    if stored >= columns:
+        return False
+    for i in range(place.shape[0]):
+        if place[i] < 0 and (place[i] == UNTOUCHED) != (base > 0.0):
+            slope = (weights[i] if weights.shape[0] else 1.0) * outside
+            excess = -slope if base > 0.0 else slope
+            for p in range(matrix.indptr[i], matrix.indptr[i + 1]):
+                sums[unsigned(matrix.indices[unsigned(p)])] += excess * matrix.data[unsigned(p)]
+    return True
+
+
+@kernel
 def _look(
-    loss, matrix, weights, rows, n_rows, features, members, size, outside, untouched, strength,
-    enough, wanted, gradient,
+    loss, matrix, weights, rows, n_rows, features, outside, untouched, asleep, strength, enough,
+    wanted,
 ):  # fmt: skip
     """Features outside the working set that violate; the first `wanted` promise most.
 
-    For the squared hinge the rows awake with a slope are added up, which leaves each gradient in
-    doubt by what the rows not touched may bring. Where none violates by more than `enough` without
-    a doubt, the columns of those that may are read. The logistic loss gives every row a slope, so
-    there all touched rows are added up, above what they would have if they were not touched.
-    Returns the number of violators and the largest violation; `gradient` receives those of the
-    working set. O(nnz of the rows added up); O(D) where these are many or the doubt is large.
+    The rows awake are added up, which leaves each gradient in doubt by what the rows not touched
+    may bring, or those asleep do not, of which there are these shares. Where none violates by more
+    than `enough` without a doubt, their rows or the columns in doubt are read. Returns the number
+    of violators and the largest violation. O(D + nnz of the rows added up).
     """
     sums, found = features.gradient, features.candidate
-    base = 0.0 if loss == SQUARED_HINGE else outside
-    doubt = outside - base
+    base = _base(loss, rows, n_rows, outside)
+    doubt = outside if loss == SQUARED_HINGE else 0.0
+    expected = base - asleep * outside if base > 0.0 else untouched * outside
     n_seen = _add_up(base, matrix, rows, n_rows, features)
-    for f in range(1, size):
-        gradient[f] = sums[members[f]] + base * matrix.total[members[f]]
-    expected = base + doubt * untouched  # of rows of which so large a part is not touched
-    everything = n_seen < 0 or base > 0.0 or doubt * matrix.largest > strength
+    everything = n_seen < 0 or loss != SQUARED_HINGE or outside * matrix.largest > strength
     n = 0
     worst = 0.0
+    columns = 0  # stored values of those in doubt
     for place in range(sums.shape[0] if everything else n_seen):
         j = place if everything else found[place]
-        g = sums[unsigned(j)] + expected * matrix.total[unsigned(j)]
-        sums[unsigned(j)] = 0.0
         if features.local[unsigned(j)] >= 0:
             continue
-        v = abs(g) - strength
+        v = abs(sums[unsigned(j)] + expected * matrix.total[unsigned(j)]) - strength
         if v + doubt * matrix.absolute[unsigned(j)] > 0.0:
             found[n] = j
             features.promise[n] = v
             worst = max(worst, v)
+            columns += matrix.column_indptr[j + 1] - matrix.column_indptr[j]
             n += 1
     certain = doubt <= 0.0 or worst > enough
+    completed = False
+    if not certain:
+        completed = _complete(base, columns, matrix, weights, rows, outside, sums)
     worst = 0.0
     kept = 0
     for q in range(n):
         j, v = found[q], features.promise[q]
-        if not certain:
+        if completed:
+            v = abs(sums[unsigned(j)] + base * matrix.total[unsigned(j)]) - strength
+        elif not certain:
             v = abs(_exact(j, matrix, weights, rows, outside)) - strength
         if v > 0.0:
             worst = max(worst, v)
             found[kept] = j
             features.promise[kept] = v * v / (matrix.square[j] + 0.5)
             kept += 1
+    sums[:] = 0.0
     if kept > wanted:
         _best_first(found, features.promise, kept, wanted)
     return kept, worst
@@ -335,9 +371,10 @@ def solve_problem(
         outside = point_slope(loss, 0.0, w[0]) if rest > 0.0 else 0.0
         wanted = max(limits.batch, size)
         n, worst = _look(
-            loss, matrix, weights, rows, n_rows, features, members, size, outside,
-            rest / all_weight, strength, limits.tol * strength, wanted, gradient,
+            loss, matrix, weights, rows, n_rows, features, outside, rest / all_weight,
+            (n_touched - n_rows) / rows.place.shape[0], strength, limits.tol * strength, wanted,
         )  # fmt: skip
+        local_gradient(rows, entries, ends, size, gradient)
         violation = local_violation(w, gradient, strength, bias, bias_strength, size)
         everything = max(worst, violation)
         if everything <= limits.tol * strength:
