@@ -37,13 +37,16 @@ from longtail.papers import find_paper, read_trial
 
 ALLOWANCE = 32e6
 FACTOR = 2.0
-SETS = ("scene", "bibtex", "rcv1-subset1", "delicious", "eurlex-4k", "wordnet-7500")
+SETS = (
+    "scene", "bibtex", "rcv1-subset1", "delicious", "eurlex-4k", "wordnet-7500", "debian-depends",
+)  # fmt: skip
 ONLY = {  # methods that are meant for so many labels, and end within minutes
     "eurlex-4k": (
         "br", "dismec", "dbpc", "knn", "logtree", "ml-knn", "mrb", "ova", "plst", "proxml", "rbf",
         "sbf",
     ),
     "wordnet-7500": ("dismec", "mrb", "ova", "proxml", "logtree"),
+    "debian-depends": ("dismec", "knn", "proxml"),
 }  # fmt: skip
 SETTINGS = {"mrb": {"C": 1.0}}
 
@@ -54,6 +57,8 @@ def _training_part(name: str, method: str) -> tuple[Any, Any]:
         train, _ = read_trial(find_paper("mrb").trial("WordNet-7500"), DATA)
         return usual_features(kind, texts=True).fit_transform(train.texts), train.Y
     train = read_dataset(DATA / name, part="train")
+    if train.texts is not None:
+        return usual_features(kind, texts=True).fit_transform(train.texts), train.Y
     return usual_features(kind, texts=False).fit_transform(train.X), train.Y
 
 

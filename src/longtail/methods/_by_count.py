@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from longtail.parameters import Must, is_number
+from longtail.solvers.costs import mean_square_length
 
 ByCount = Annotated[
     tuple[float, float],
@@ -40,18 +41,6 @@ def by_count(counts: NDArray[Any], b: float) -> NDArray[np.float64]:
     [1.0, 1.0, 2.0]
     """
     return np.asarray(np.maximum(counts, 1.0) ** b, dtype=np.float64)
-
-
-def mean_square_length(X: sp.csr_array) -> float:
-    """Of the rows of X; 1 if X is empty or zero. O(nnz).
-
-    Examples
-    --------
-    >>> mean_square_length(sp.csr_array([[3.0, 4.0], [0.0, 5.0]]))
-    25.0
-    """
-    square = float(np.square(X.data, dtype=np.float64).sum()) / max(X.shape[0], 1)
-    return square if square > 0 else 1.0
 
 
 def l1_strength(X: sp.csr_array, counts: NDArray[Any], given: Any) -> Any:

@@ -35,13 +35,24 @@ tags, of six to 240 features per point: the estimate is 0.6 to 2.1 times what is
 UNPRUNED = (8.0, 200.0)
 """Points that the weights of a label rest on where all are kept: so many for each of its own
 points, and so many more."""
-CHOSEN = (5.0, 15.0)
-"""Weights that an l1 penalty leaves: so many, and so many times the root of the label's points."""
+CHOSEN = (7.5, 0.63, 0.38, 0.18, 0.4)
+"""Weights that an l1 penalty leaves, (a, b, c, d, e): a·n**b for a label with n points, where the
+strength is c·n**d times the usual length of a row, and less by its power e where it is stronger."""
 
-LOOK = {"dual": 5e-9, "newton": 3e-8, "working_set": 1e-9, "proximal_gradient": 1e-6,
+LOOK = {"dual": 1e-9, "newton": 3e-8, "working_set": 0.0, "proximal_gradient": 1e-6,
         "accelerated": 3e-7}  # fmt: skip
 """Seconds of a problem and a stored value of X."""
-PROBLEM = 3e-3  # seconds of a problem, whatever its size
+PROBLEM = {"dual": 5e-4, "working_set": 1e-4}  # seconds of a problem, whatever its size
+USUAL_PROBLEM = 3e-3
+DESCENTS = (7e-7, 5e-4)
+"""Seconds of the dual solver for a stored value in the points of a label, and for the root of their
+number: its working sets grow with them."""
+COLUMNS, PRODUCTS = 6e-8, 1e-7
+"""Seconds of the l1 solver for a value in the columns that it lets in, some thirty passes over
+each, and for a product of two of these columns."""
+LONG_ROWS = 6e-9
+"""Seconds of the l1 solver for a stored value of X where rows are so long that a bias is dear: then
+it stays above the margin, and all points have a slope."""
 LOOKS = 25  # products with X, and as many with its transpose, of conjugate gradients
 HESSIANS = 100  # products with the Hessian that a softmax takes
 GROWING = 3e-9  # seconds of a tree for a value that it looks at
@@ -96,11 +107,15 @@ def weights_kept(
 ) -> NDArray[np.float64]:
     """About how many weights the problem of a label with so many points keeps, bias included.
 
-    What C, here 1/strength, does to it is estimated only where small weights are dropped.
+    With an l2 penalty, what C, here 1/strength, does to it is estimated only where small weights
+    are dropped.
     """
     points = np.asarray(counts, dtype=np.float64)
     if penalty == "l1":
-        kept = CHOSEN[0] + CHOSEN[1] * np.sqrt(points)
+        a, b, c, d, e = CHOSEN
+        n = np.maximum(points, 1.0)
+        relative = np.asarray(strength) / np.sqrt(mean_square_length(X)) / (c * n**d)
+        kept = a * n**b * np.clip(relative, 1e-3, 1e3) ** -e
         return np.where(points > 0, np.minimum(kept, used_features(X)), 0.0) + 1.0
     if loss == "logistic" and prune == 0:  # every point has a part in every weight
         return np.where(points > 0, float(used_features(X)), 0.0) + 1.0
@@ -114,7 +129,7 @@ def weights_kept(
         kept = np.interp(points, sizes, met)
     else:
         # Rows of length r with C and weights w are rows of length 1 with C·r² and weights w·r.
-        square = float(np.square(X.data, dtype=np.float64).sum()) / max(n, 1) or 1.0
+        square = mean_square_length(X)
         fixed, power, each, limit = PULL[loss]
         C = np.clip(square / np.asarray(strength), 1e-9, 1e9)
         pull = fixed * C**power + each * points * C / (1 + limit * C)
@@ -152,9 +167,8 @@ def linear_estimate(
         few = "direct" in known and few_and_dense(n, n_features, X.nnz)
         solver = "direct" if few else next(iter(known))
     trained = int(np.count_nonzero(counts))
-    stored = float(
-        weights_kept(X, counts, loss=loss, penalty=penalty, prune=prune, strength=strength).sum()
-    )
+    each = weights_kept(X, counts, loss=loss, penalty=penalty, prune=prune, strength=strength)
+    stored = float(each.sum())
     # what all problems share
     shared = 8.0 * (n + 1) + 16.0 * float(np.sum(counts)) + 60.0 * len(counts)
     if solver == "direct":
@@ -169,15 +183,51 @@ def linear_estimate(
         else:
             shared += 4.0 * X.nnz if solver == "newton" and X.dtype == np.float64 else 0.0
             working = float(width * known[solver][1](n, n_features))
-        seconds = LOOK[solver] * X.nnz * trained
+        seconds = _seconds(solver, X, np.asarray(counts, dtype=np.float64), each)
     held = STORED * stored
     peak = shared + max(held + threads * working, 2 * held) + WORKSPACE
     return Estimate(
         int(peak),
         int(held),
-        (seconds + PROBLEM * trained) / threads,
+        (seconds + PROBLEM.get(solver, USUAL_PROBLEM) * trained) / threads,
         f"{trained:,} linear problems on {n:,} points of {n_features:,} features",
     )
+
+
+def _seconds(
+    solver: str, X: sp.csr_array, counts: NDArray[np.float64], kept: NDArray[np.float64]
+) -> float:
+    """Of all problems on one thread, beside what each takes whatever its size."""
+    points, kept = counts[counts > 0], kept[counts > 0]
+    seconds = LOOK[solver] * X.nnz * len(points)
+    if solver == "dual":
+        stored = X.nnz / max(X.shape[0], 1)
+        seconds += float((DESCENTS[0] * stored * points + DESCENTS[1] * np.sqrt(points)).sum())
+    elif solver == "working_set":
+        length = np.sqrt(mean_square_length(X))
+        long = LONG_ROWS * X.nnz * float(np.clip((length - 1.0) / 3.0, 0.0, 1.0))
+        columns = COLUMNS * _usual_column(X) * kept
+        seconds += float((columns + PRODUCTS * kept**2 + long).sum())
+    return seconds
+
+
+def _usual_column(X: sp.csr_array) -> float:
+    """Points that have the feature of a stored value, as a geometric mean. O(nnz + D)."""
+    counts = np.bincount(X.indices, minlength=1)
+    counts = counts[counts > 0]
+    return float(np.exp(counts @ np.log(counts) / counts.sum())) if len(counts) else 1.0
+
+
+def mean_square_length(X: sp.csr_array) -> float:
+    """Of the rows of X; 1 if X is empty or zero. O(nnz).
+
+    Examples
+    --------
+    >>> mean_square_length(sp.csr_array([[3.0, 4.0], [0.0, 5.0]]))
+    25.0
+    """
+    square = float(np.square(X.data, dtype=np.float64).sum()) / max(X.shape[0], 1)
+    return square if square > 0 else 1.0
 
 
 def ridge_estimate(X: sp.csr_array, n_problems: int, *, n_jobs: int | None = None) -> Estimate:

@@ -101,7 +101,10 @@ class CCDL1(WeightedFit, IndependentLabels, LinearClassifier):
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
         counts = np.bincount(Y.indices, minlength=Y.shape[1])
         processes, trained = thread_count(self.n_jobs), int(np.count_nonzero(counts))
-        kept = weights_kept(X, counts, loss="squared_hinge", penalty="l1", prune=0.0).sum()
+        strength = l1_strength(X, counts, self.strength)
+        kept = weights_kept(
+            X, counts, loss="squared_hinge", penalty="l1", prune=0.0, strength=strength
+        ).sum()
         return Estimate(
             int(liblinear_bytes(X, l1=True, processes=processes) + 48 * kept + WORKSPACE),
             int(8 * kept),
