@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import signal
 import time
@@ -22,6 +23,7 @@ DIED = "the process died"
 HUNG = "no answer in time"
 COMPILING, COMPILED = "compiling", "compiled"
 COMPILING_SECONDS = 600.0
+PATIENCE = 5
 """Seconds that the kernels of one call may take to be compiled."""
 
 
@@ -135,7 +137,7 @@ def _outcomes(
             ended = None
             while ended is None:
                 try:
-                    outcome = _next_outcome(here)
+                    outcome = _next_outcome(here, process.pid or 0)
                 except TimeoutError:
                     ended = Outcome("failed", HUNG)
                     continue
@@ -156,19 +158,33 @@ def _outcomes(
             here.close()
 
 
-def _next_outcome(here: Connection) -> Outcome:
-    """What the process answers; seconds in which it compiles kernels are not counted."""
+def _next_outcome(here: Connection, process: int) -> Outcome:
+    """What the process answers; seconds in which it compiles kernels are not counted.
+
+    On a crowded machine it may have had little of a processor, so it is waited for up to `PATIENCE`
+    times as long as long as it has not had half of its seconds.
+    """
     left, compiling = SECONDS, False
+    used, patience = _seconds_used(process), PATIENCE - 1
     while True:
         started = time.monotonic()
         if not here.poll(COMPILING_SECONDS if compiling else max(left, 0.0)):
-            raise TimeoutError
+            if compiling or not patience or _seconds_used(process) - used > SECONDS / 2:
+                raise TimeoutError
+            left, patience = SECONDS, patience - 1
+            continue
         told = here.recv()
         if isinstance(told, Outcome):
             return told
         if not compiling:
             left -= time.monotonic() - started
         compiling = told == COMPILING
+
+
+def _seconds_used(process: int) -> float:
+    """Of processors, by a process and the children that it has waited for."""
+    times = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 class _TellsOfKernels(Listener):

@@ -54,6 +54,7 @@ def misbehave(rng, folder, common):
 
 def test_every_way_to_fail_is_seen_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(children, "SECONDS", 6)
+    monkeypatch.setattr(children, "PATIENCE", 1)
     tally = try_inputs(Kind("odd", misbehave), 3, tmp_path, enough=lambda tried: tried == 9)
     assert tally.counts == {"accepted": 2, "refused": 1, "failed": 6}
     assert tally.failures == [
@@ -79,9 +80,27 @@ def compile_slowly(rng, folder, common):
 
 def test_the_time_in_which_kernels_are_compiled_is_not_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(children, "SECONDS", 2)
+    monkeypatch.setattr(children, "PATIENCE", 1)
     tally = try_inputs(Kind("slow", compile_slowly), 0, tmp_path, enough=lambda tried: tried == 2)
     assert tally.counts == {"accepted": 1, "failed": 1}
     assert tally.failures == [(1, "no answer in time")]
+
+
+def rest(*_):
+    time.sleep(3)
+
+
+def work(*_):
+    end = time.process_time() + 20
+    while time.process_time() < end:
+        pass
+
+
+@pytest.mark.parametrize(("way", "result"), [(rest, "accepted"), (work, "failed")])
+def test_one_that_had_no_processor_is_waited_for(tmp_path, monkeypatch, way, result):
+    monkeypatch.setattr(children, "SECONDS", 2)
+    tally = try_inputs(Kind("slow", way), 0, tmp_path, enough=lambda tried: tried == 1)
+    assert tally.counts == {result: 1}
 
 
 def test_a_decoder_may_die(tmp_path):
