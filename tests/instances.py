@@ -18,9 +18,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cbm": {"n_components": 3, "n_starts": 2, "max_rounds": 5},
     "cbm-cv": {
         "numbers_of_components": (2, 3),
-        "Cs": (0.1, 1.0),
+        "Cs": (1.0,),
         "folds": 2,
-        "n_starts": 2,
+        "n_starts": 1,
         "max_rounds": 2,
     },
     "dbpc": {
