@@ -67,6 +67,22 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 """method -> scikit-learn check -> reason."""
 
 
+AT_THE_DOOR = {
+    "check_classifier_data_not_an_array",
+    "check_complex_data",
+    "check_dtype_object",
+    "check_estimator_sparse_matrix",
+    "check_estimators_dtypes",
+    "check_estimators_nan_inf",
+    "check_f_contiguous_array_estimator",
+    "check_readonly_memmap_input",
+}
+"""scikit-learn's checks of what a base class decides: which forms of X are taken, and become CSR.
+
+`check_estimator_sparse_array` looks at the same forms as `check_estimator_sparse_matrix`, for all.
+"""
+
+
 REPRESENTATIVES = {
     "br": "one linear problem per label, and probabilities",
     "cc": "one problem per label given the others, and marginals",
