@@ -11,7 +11,7 @@ OLDEST := .venv-oldest
 WHEEL := .venv-wheel
 PAGES ?= $(patsubst %,docs/%.md,getting-started tutorial walkthroughs scores tail choosing-strength)
 
-.PHONY: demo test test-all coverage test-oldest test-wheel lint signatures docs pages wheel clean browser fuzz torture \
+.PHONY: demo test test-all coverage test-oldest test-wheel lint site signatures docs pages wheel clean browser fuzz torture \
 	bench-peers bench-linear bench-reading bench-proxml bench-label-graph bench-predict bench-certificate \
 	bench-codes bench-codes-size bench-cbm bench-pairs bench-prototypes bench-estimates \
 	bench-kept-weights bench-same-models bench-strength bench-generator
@@ -20,11 +20,15 @@ demo: $(CORE)
 	$(BIN)/longtail demo
 
 # Two workers, one core each: libraries that start their own threads would only slow each other down.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+# What Python makes of our modules is kept, whatever the environment says: many processes read them.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 FAST := -m "not exhaustive"
 
-test: $(TEST) lint browser
+test: $(TEST) browser
+	$(MAKE) --jobs=2 lint site
 	$(PYTEST) $(FAST)
+
+site: $(TEST)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir $(VENV)/site
 
 # The same plus the tests marked exhaustive: every method instead of one per base class, and data at full size.

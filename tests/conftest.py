@@ -20,12 +20,15 @@ LIMIT = 0.01  # minutes that a method of `all_compared` may take by its own acco
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a base class decides is exhaustive for all methods but the representatives."""
-    from tests.instances import REPRESENTATIVES
+    from tests.instances import AT_THE_DOOR, REPRESENTATIVES
 
     for item in items:
-        given = item.callspec.params.get("classifier") if hasattr(item, "callspec") else None
-        decided = item.get_closest_marker("base_decides") is not None
-        if decided and given is not None and given.method not in REPRESENTATIVES:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        given = parameters.get("classifier", parameters.get("estimator"))
+        check = getattr(parameters.get("check"), "func", None)
+        at_the_door = check is not None and check.__name__ in AT_THE_DOOR
+        decided = at_the_door or item.get_closest_marker("base_decides") is not None
+        if decided and getattr(given, "method", None) not in {None, *REPRESENTATIVES}:
             item.add_marker(pytest.mark.exhaustive)
 
 

@@ -46,6 +46,16 @@ def run_longtail(words: Sequence[str], environment: Mapping[str, str]) -> tuple[
         return process.exitcode, log.read_text("utf-8")
 
 
+def run_script(script: str, words: Sequence[str], folder: str) -> tuple[int | None, str]:
+    """The exit code of a script that can import what is in a folder, and all that it says."""
+    with tempfile.TemporaryDirectory() as place:
+        log = str(Path(place, "log"))
+        process = fork_server().Process(target=_run_script, args=(script, list(words), folder, log))
+        process.start()
+        process.join()
+        return process.exitcode, Path(log).read_text("utf-8")
+
+
 def in_a_fork(work: Callable[[], Any], seconds: float = 60) -> Any:
     """What a fork of this process answers; None if it hangs or dies."""
     context = multiprocessing.get_context("fork")
@@ -72,6 +82,13 @@ def _run_longtail(words: list[str], folder: str, environment: dict[str, str], lo
     write_to(log)
     sys.argv = ["longtail", *words]
     main()
+
+
+def _run_script(script: str, words: list[str], folder: str, log: str) -> None:
+    write_to(log)
+    sys.path.insert(0, folder)
+    sys.argv = ["script", *words]
+    exec(compile(script, "script", "exec"), {"__name__": "script"})
 
 
 def write_to(log: str) -> None:

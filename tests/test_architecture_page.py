@@ -21,6 +21,7 @@ from longtail.testing import names_of
 from tests import test_contract
 from tests.cli.files import write_docs, write_features
 from tests.conftest import ROOT
+from tests.forking import run_script
 from tests.pages import python_blocks
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -76,39 +77,36 @@ class TestExample(test_contract.TestContract):
         X, Y = small
         (tmp_path / f"{MODULE}.py").write_text(CODE)
         given = f"X, Y = {X.tolist()}, {names_of(Y)}\n"
-        trained = python(
-            f"import sys, {MODULE}\n{given}"
-            f"{MODULE}.LogisticOneVsRest(C=10.0).fit(X, Y).save(sys.argv[1])",
-            tmp_path / "model",
-            folder=tmp_path,
-        )
-        assert (trained.returncode, trained.stderr) == (0, "")
+        place = [str(tmp_path / "model")]
+        train = f"{MODULE}.LogisticOneVsRest(C=10.0).fit(X, Y).save(sys.argv[1])"
+        trained = run_script(f"import sys, {MODULE}\n{given}{train}", place, str(tmp_path))
+        assert trained == (0, "")
         use = (
             f"import sys, longtail\n{given}model = longtail.load(sys.argv[1])\n"
             "print(model.predict(X), [v.hex() for v in model.predict_topk(X, 3).data.tolist()])"
         )
-        there = python(f"import {MODULE}\n{use}", tmp_path / "model", folder=tmp_path)
+        there = run_script(f"import {MODULE}\n{use}", place, str(tmp_path))
         classifier.fit(X, names_of(Y))
         scores = [v.hex() for v in classifier.predict_topk(X, 3).data.tolist()]
-        assert there.stdout == f"{classifier.predict(X)} {scores}\n"
-        refused = python(use, tmp_path / "model", folder=tmp_path)
-        assert refused.returncode == 1
-        assert f"ModelError: {tmp_path / 'model'}" in refused.stderr
-        assert "nothing here is called 'logistic'; install the package" in refused.stderr
+        assert there == (0, f"{classifier.predict(X)} {scores}\n")
+        code, said = run_script(use, place, str(tmp_path))
+        assert code == 1
+        assert f"ModelError: {tmp_path / 'model'}" in said
+        assert "nothing here is called 'logistic'; install the package" in said
 
     def _be_killed(self, classifier, folder, tmp_path):
         """As there, in a process that imports the page's method."""
         if os.name == "nt":
             return
         (tmp_path / f"{MODULE}.py").write_text(CODE)
-        killed = python(
+        code, _ = run_script(
             f"import sys, pathlib, {MODULE}\nfrom tests import trainings\n"
             f"model = {MODULE}.LogisticOneVsRest(**{classifier.get_params()})\n"
             "trainings.train_and_die(model, pathlib.Path(sys.argv[1]))",
-            folder,
-            folder=tmp_path,
+            [str(folder)],
+            str(tmp_path),
         )
-        assert killed.returncode == -signal.SIGKILL
+        assert code == -signal.SIGKILL
         assert test_contract.trainings.has_pieces(folder)
 
 
@@ -215,6 +213,6 @@ def test_a_package_of_its_own_trains_saves_and_loads(installed, tmp_path):
     assert used.stdout == "HashedWords(norm='l1') coastal.logistic True\nTrue\n"
     there, here = (tmp_path / name / "arrays.safetensors" for name in ("again", "model"))
     assert there.read_bytes() == here.read_bytes()
-    refused = python(use, tmp_path, folder=tmp_path)
-    assert refused.returncode == 1
-    assert "nothing here is called 'logistic'; install the package" in refused.stderr
+    code, said = run_script(use, [str(tmp_path)], str(tmp_path))
+    assert code == 1
+    assert "nothing here is called 'logistic'; install the package" in said

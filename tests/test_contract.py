@@ -320,10 +320,17 @@ class TestContract:
         wanted = files_of(undisturbed, tmp_path / "undisturbed")
         self._goes_on(classifier, folder, len(whole))
         assert files_of(classifier, tmp_path / "interrupted") == wanted
-        killed = clone(classifier)
-        self._be_killed(killed, tmp_path / "k", tmp_path)
-        self._goes_on(killed, tmp_path / "k", len(whole))
-        assert files_of(killed, tmp_path / "killed") == wanted
+
+    @pytest.mark.base_decides
+    def test_killed_training_goes_on(self, classifier, tmp_path):
+        """What lies on the disk at a kill is what lies there at an error, if it is whole."""
+        data, whole = trainings.problem(), []
+        undisturbed = clone(classifier)
+        undisturbed.fit(data.X, data.Y, progress=lambda *report: whole.append(report))
+        self._be_killed(classifier, tmp_path / "k", tmp_path)
+        self._goes_on(classifier, tmp_path / "k", len(whole))
+        wanted = files_of(undisturbed, tmp_path / "undisturbed")
+        assert files_of(classifier, tmp_path / "killed") == wanted
 
     def _be_killed(self, classifier, folder, tmp_path):
         """Train in a process that SIGKILL ends once a piece is finished."""

@@ -44,9 +44,11 @@ IN_BLOCKS = {"cs": 3.0, "plst": 3.0, "mrb": 3.9}
 all labels: bytes for each cell of n×L that predicting may take, fewer than a float."""
 
 
-@pytest.mark.parametrize(
-    "method", mostly_exhaustive({*methods()} - REFUSED - UNTOLD, REPRESENTATIVES)
-)
+ALWAYS = {*REPRESENTATIVES} - {"cc"}
+"""Measured by `make test`; the peak of `cc` is compared with its estimate there."""
+
+
+@pytest.mark.parametrize("method", mostly_exhaustive({*methods()} - REFUSED - UNTOLD, ALWAYS))
 def test_peak_memory_is_far_below_a_dense_matrix(method):
     if method == "dbpc":
         pytest.importorskip("torch")

@@ -23,7 +23,7 @@ for _method in longtail.methods.registry.methods().values():
 
 def problem() -> Any:
     """Data on which training takes some pieces, and no time."""
-    return make_longtail(200, 150, 40, random_state=1)
+    return make_longtail(150, 100, 36, random_state=1)
 
 
 def learned(classifier: ExtremeClassifier, X: Any, Y: Any) -> list[list[float]]:

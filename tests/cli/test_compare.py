@@ -327,7 +327,7 @@ class TestMethods:
 
 class TestReport:
     def test_everything_is_on_the_page(self, call, files, tmp_path):
-        words = ["compare", files / "features", "-m", "dismec,loose=dismec,br,ovo"]
+        words = ["compare", files / "features", "--n-jobs", 1, "-m", "dismec,loose=dismec,br,ovo"]
         words += ["--set", "loose.C=0.1", "--report", tmp_path / "a report.html"]
         outcome = call(*words)
         assert outcome.code == 0

@@ -281,9 +281,11 @@ def test_killed_at_any_moment_the_model_is_the_old_or_the_new_one(call, files, o
     wanted = content(tmp_path / "whole" / "model")
     assert wanted != before
     moments = int((tmp_path / "whole.count").read_text())
+    last = moments - 12  # from where on the new one is put in its place
+    chosen = [*range(0, last, 9), *range(last, moments, 3)]
     states = set()
-    for first in range(0, moments, 6):
-        pair = [(at, *run(tmp_path / f"at-{at}", at)) for at in (first, first + 3) if at < moments]
+    for first in range(0, len(chosen), 2):
+        pair = [(at, *run(tmp_path / f"at-{at}", at)) for at in chosen[first : first + 2]]
         for at, words, process in pair:
             process.join()
             assert process.exitcode == -signal.SIGKILL

@@ -115,7 +115,7 @@ def test_hostile_standard_input(call, text_model, stdin):
         ),
         (
             ["train", "DATA", "--to", "m", "-m", "dismec", "--set", "C=x"],
-            ["C must be a positive, finite number, not 'x'"],
+            ["C must be a positive, finite number, or a pair (a, b) of ", ", not 'x'"],
         ),
         (["train", "DATA", "--to", "m", "-m", "dismec", "--set", "C=-1"], ["C must be a positive"]),
         (["train", "DATA", "--to", "m", "--set", "C=1"], ["--set is for", "--method"]),

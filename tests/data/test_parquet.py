@@ -45,7 +45,7 @@ def test_a_decoder_that_dies_harms_nobody(file, tmp_path, monkeypatch, program):
     limits = "import sys\nfrom longtail.data._parquet_child import limit\n"
     child.write_text(f"{limits}limit(int(sys.argv[2]), int(sys.argv[3]))\n{program}\n")
     monkeypatch.setattr(_parquet_child, "__file__", str(child))
-    monkeypatch.setattr(_parquet, "SECONDS", 3)
+    monkeypatch.setattr(_parquet, "SECONDS", 1)
     with pytest.raises(DataError, match=r"docs.parquet.*damaged one \('decoding it ended with"):
         read_parquet(file)
 

@@ -18,7 +18,7 @@ from tests.fuzz.children import try_inputs
 from tests.fuzz.every import KINDS
 from tests.fuzz.kinds import Kind, Wrong, note
 
-SHORT = {("readers",): 300, ("parquet",): 100, ("trees",): 400, ("arrays", "folders"): 100}
+SHORT = {("readers",): 300, ("parquet",): 100, ("trees",): 400, ("arrays", "folders"): 60}
 """Inputs per kind; those that start from the same models are in one test."""
 
 

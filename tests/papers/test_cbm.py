@@ -43,7 +43,9 @@ def ours_on(column, methods, n_seeds):
     return 100 * prepared.best["subset_accuracy"], found
 
 
-@pytest.mark.parametrize("column", ["argmax-noise", "sample-noise"])
+@pytest.mark.parametrize(
+    "column", ["argmax-noise", pytest.param("sample-noise", marks=pytest.mark.exhaustive)]
+)
 def test_made_up_trials_come_near_the_best_possible(column):
     """With the first seed: within 1.5 points of the bound, and above binary relevance."""
     bound, ours = ours_on(column, ("CBM+LR", "BinRel+LR"), 1)

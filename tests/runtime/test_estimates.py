@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from longtail.choosing.peak_memory import PeakMemory
 from longtail.data import make_longtail
 from longtail.errors import InputError
 from longtail.methods.linear import DiSMEC
+from longtail.methods.registry import find_method
 from longtail.runtime.estimates import Estimate
+from tests.forking import answer_of
 from tests.instances import instances, mostly_exhaustive
 
 
@@ -78,36 +78,25 @@ MEASURED = {  # few rounds, since the first one needs as much memory as the last
 """method -> settings; points, features and labels that make the estimate exceed the allowance."""
 ALLOWANCE = 32e6
 
-SCRIPT = """
-import json, sys, warnings
-warnings.simplefilter("ignore")
-from longtail.choosing.peak_memory import PeakMemory
-from longtail.data import make_longtail
-from longtail.methods.registry import find_method
-estimator = find_method(sys.argv[1]).estimator
-settings, shape = json.loads(sys.argv[2])
-small = make_longtail(200, 100, 20, random_state=0)
-estimator(**settings).fit(small.X, small.Y)           # kernels compiled, libraries loaded
-data = make_longtail(*shape, random_state=0)
-said = estimator(**settings).estimate(data.X, data.Y).peak_bytes
-with PeakMemory() as memory:
-    estimator(**settings).fit(data.X, data.Y)
-print(json.dumps([said, memory.peak_bytes]))
-"""
+
+def said_and_taken(method, settings, shape):
+    """Bytes that `estimate` names, and that training takes in this process."""
+    warnings.simplefilter("ignore")
+    estimator = find_method(method).estimator
+    small = make_longtail(200, 100, 20, random_state=0)
+    estimator(**settings).fit(small.X, small.Y)  # kernels compiled, libraries loaded
+    data = make_longtail(*shape, random_state=0)
+    said = estimator(**settings).estimate(data.X, data.Y).peak_bytes
+    with PeakMemory() as memory:
+        estimator(**settings).fit(data.X, data.Y)
+    return said, memory.peak_bytes
 
 
 @pytest.mark.parametrize("method", mostly_exhaustive(MEASURED, ("br", "cc", "plst")))
 def test_memory_is_right_within_a_factor_of_two(method):
     if method == "dbpc":
         pytest.importorskip("torch")
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, method, json.dumps(MEASURED[method])],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    said, taken = json.loads(done.stdout)
+    said, taken = answer_of(said_and_taken, method, *MEASURED[method])
     if taken is None:
         pytest.skip("the system does not tell how much memory is held")
     assert said > 2 * ALLOWANCE, "the test could hardly fail"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +16,7 @@ from longtail.runtime import Blocks, ProcessExecutor, Run, Stopped, ThreadExecut
 from longtail.search import neighbours
 from longtail.solvers import fit_linear, fit_ridge
 from longtail.solvers import liblinear as lib
+from tests.forking import answer_of
 
 
 @pytest.fixture(scope="module")
@@ -101,22 +100,17 @@ def same(one, other):
         assert one[name].tobytes() == other[name].tobytes(), name
 
 
+def solve_each(pickled):
+    sent = pickle.loads(pickled)  # noqa: S301
+    return {name: solve(task, block) for name, (solve, task, block) in sent.items()}
+
+
 @pytest.fixture(scope="module")
-def solved_elsewhere(data, tmp_path_factory):
+def solved_elsewhere(data):
     """A block of every task, solved in one new process from pickles."""
-    folder = tmp_path_factory.mktemp("tasks")
     tasks = {name: make(data.X, data.Y) for name, make in TASKS.items()}
     sent = {name: (solve, task, blocks[0]) for name, (solve, task, blocks) in tasks.items()}
-    script = (
-        "import pickle, sys\n"
-        "sent = pickle.load(open(sys.argv[1], 'rb'))\n"
-        "found = {name: solve(task, block) for name, (solve, task, block) in sent.items()}\n"
-        "pickle.dump(found, open(sys.argv[2], 'wb'))\n"
-    )
-    (folder / "tasks").write_bytes(pickle.dumps(sent))
-    command = [sys.executable, "-c", script, str(folder / "tasks"), str(folder / "found")]
-    subprocess.run(command, check=True, timeout=300)
-    return sent, pickle.loads((folder / "found").read_bytes())  # noqa: S301
+    return sent, answer_of(solve_each, pickle.dumps(sent))
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -9,7 +9,10 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,9 @@ from tests.cli.killable import Training, content
 from tests.forking import fork_server
 from tests.torture.findings import Findings
 
+PATIENCE = 60.0
+"""Seconds after which a process gives up waiting for the others, or to be killed."""
+
 
 def _value(number: int) -> dict[str, object]:
     return {"number": number, "array": np.full(20_000 + number % 7, number)}
@@ -31,27 +37,40 @@ def _is_whole(found: dict[str, object]) -> bool:
     return np.array_equal(found["array"], wanted["array"])  # type: ignore[arg-type]
 
 
-def _write_until(there: Connection, place: Path, first: int, until: float) -> None:
+def _again_and_again(
+    there: Connection, together: Barrier, seconds: float, step: Callable[[int], str | None]
+) -> None:
+    """Take a step with 0, 1, ... for some seconds after all processes have begun, once at least."""
     number, failures = 0, []
-    while time.time() < until:
-        try:
-            write(place, _value(first + number))
-        except Exception as error:
-            failures.append(f"saving: {error!r}")
+    together.wait(PATIENCE)
+    until = time.monotonic() + seconds
+    while number == 0 or time.monotonic() < until:
+        failure = step(number)
+        failures += [failure] if failure else []
         number += 1
     there.send((number, failures))
 
 
-def _read_until(there: Connection, place: Path, until: float) -> None:
-    number, failures = 0, []
-    while time.time() < until:
-        try:
-            if not _is_whole(read(place)):
-                failures.append("loading: parts of two models")
-        except Exception as error:
-            failures.append(f"loading: {error!r}")
-        number += 1
-    there.send((number, failures))
+def _saving(place: Path, first: int, number: int) -> str | None:
+    try:
+        write(place, _value(first + number))
+    except Exception as error:
+        return f"saving: {error!r}"
+    return None
+
+
+def _loading(place: Path, number: int) -> str | None:
+    try:
+        return None if _is_whole(read(place)) else "loading: parts of two models"
+    except Exception as error:
+        return f"loading: {error!r}"
+
+
+def _save_until_killed(place: Path, first: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        write(place, _value(first))
+        first += 1
 
 
 def readers_and_writers(folder: Path, writers: int, readers: int, seconds: float) -> Findings:
@@ -59,13 +78,13 @@ def readers_and_writers(folder: Path, writers: int, readers: int, seconds: float
     findings = Findings(f"{writers} saving and {readers} loading, one folder")
     place = folder / f"models-{writers}" / "model"
     write(place, _value(0))
-    until = time.time() + seconds
-    started = []
+    together, started = fork_server().Barrier(writers + readers), []
     for number in range(writers + readers):
         ours, theirs = fork_server().Pipe(duplex=False)
         saves = number < writers
-        given = (theirs, place, 1000 * number, until) if saves else (theirs, place, until)
-        process = fork_server().Process(target=_write_until if saves else _read_until, args=given)
+        step = partial(_saving, place, 1000 * number) if saves else partial(_loading, place)
+        given = (theirs, together, seconds, step)
+        process = fork_server().Process(target=_again_and_again, args=given)
         process.start()
         theirs.close()
         started.append((process, ours, "saved" if saves else "loaded"))
@@ -196,15 +215,13 @@ def killed_writers(rng: np.random.Generator, folder: Path, times: int) -> Findin
     place = folder / "killed" / "model"
     write(place, _value(0))
     for number in range(times):
-        ours, theirs = fork_server().Pipe(duplex=False)
-        process = fork_server().Process(
-            target=_write_until, args=(theirs, place, 1000 * number, time.time() + 60)
-        )
+        process = fork_server().Process(target=_save_until_killed, args=(place, 1000 * number))
         process.start()
         time.sleep(0.01 + 0.08 * rng.random())
         process.kill()
         process.join()
-        ours.close()
+        if process.exitcode != -signal.SIGKILL:
+            findings.fail(f"saving ends with {process.exitcode}")
         findings.count("killed")
         try:
             if not _is_whole(read(place)):
