@@ -31,7 +31,8 @@ from longtail.solvers.linear._touched_kernels import (
 )
 
 SOLVED, OUT_OF_STEPS, OUT_OF_TIME, STUCK, STOPPED = 0, 1, 2, 3, 4
-WAKE = 64  # rows that may wake at once, or as many as are awake
+CHEAP = 100  # values of a column that make no feature dear
+WAKE = 128  # rows that may wake at once, or as many as are awake
 SPARSE = 1  # stored values that cost as much as a look at a feature
 ROUNDING = 1e-14  # by which sums over points may be off, relatively
 
@@ -177,7 +178,8 @@ def _look(
         if v > 0.0:
             worst = max(worst, v)
             found[kept] = j
-            features.promise[kept] = v * v / (matrix.square[j] + 0.5)
+            length = matrix.column_indptr[j + 1] - matrix.column_indptr[j]
+            features.promise[kept] = v * v / (matrix.square[j] + 0.5) / (CHEAP + length)
             kept += 1
     sums[:] = 0.0
     if kept > wanted:
