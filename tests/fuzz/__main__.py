@@ -7,6 +7,7 @@ outside of its arrays raises IndexError, which is a failure.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import sys
@@ -26,6 +27,13 @@ def main(words: list[str]) -> int:
     from tests.fuzz.children import Tally, replay_line, try_inputs
     from tests.fuzz.every import KINDS
 
+    given.folder.mkdir(parents=True, exist_ok=True)
+    lock = (given.folder / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"Another run works in {given.folder}; wait for its end or name another --folder.")
+        return 2
     shutil.rmtree(given.folder / "common", ignore_errors=True)
     names = given.kinds or list(KINDS)
     tallies: list[Tally] = []
