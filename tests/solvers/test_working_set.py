@@ -18,6 +18,17 @@ from longtail.features import RowScaler
 from longtail.runtime.run import Run
 from longtail.solvers import fit_linear
 from longtail.solvers.linear import working_set
+from longtail.solvers.linear._loss_kernels import SQUARED_HINGE
+from longtail.solvers.linear._matrix_kernels import column_sums
+from longtail.solvers.linear._touched_kernels import (
+    ASLEEP,
+    UNTOUCHED,
+    Features,
+    Matrix,
+    Rows,
+    nth_largest,
+)
+from longtail.solvers.linear._working_set_kernels import _look
 
 
 def losses(loss, target, z):
@@ -345,3 +356,56 @@ def test_dear_labels_come_first_and_share_a_block_with_few():
     assert max(map(len, order.blocks)) == 32
     by_one = fit_linear(X, T, penalty="l1", strength=20.0, block_size=1)
     assert (found.weights != by_one.weights).nnz == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 7.5]), min_size=1, max_size=40), st.data())
+def test_the_nth_largest_is_that_of_a_sorted_list(values, data):
+    n = data.draw(st.integers(1, len(values)))
+    found = np.array(values)
+    assert nth_largest(found, n) == sorted(values, reverse=True)[n - 1]
+    assert sorted(found.tolist()) == sorted(values)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_look_finds_every_violator_whatever_rows_are_awake(seed, weighted):
+    """By brute force: rows awake with any slopes, rows asleep without, the others with one slope."""
+    rng = np.random.default_rng(seed)
+    n, d = 60, 25
+    X = sp.csr_array(np.round(rng.random((n, d)) * (rng.random((n, d)) < 0.3), 2))
+    outside, strength = 0.2 * (seed % 3), 0.5 + rng.random()
+    weight = rng.integers(1, 4, n).astype(float) if weighted else np.ones(n)
+    place = rng.choice([ASLEEP, UNTOUCHED, 1], n, p=[0.2, 0.3, 0.5])
+    awake = np.flatnonzero(place == 1)
+    slope = np.where(rng.random(n) < 0.5, outside * weight, np.round(rng.normal(size=n), 1))
+    slope[place == ASLEEP] = 0.0
+    slope[place == UNTOUCHED] = (outside * weight)[place == UNTOUCHED]
+    place[awake] = np.arange(len(awake))
+    sums = tuple(np.empty(d) for _ in range(3))
+    columns = sp.csc_array(X)
+    arrays = (columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data)
+    column_sums(*arrays, weight, *sums)
+    matrix = Matrix(
+        X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, *arrays, *sums,
+        float(sums[1].max()),
+    )  # fmt: skip
+    room = {name: np.zeros(n) for name in Rows._fields}
+    room |= {"place": place.astype(np.int32), "row": np.zeros(n, dtype=np.int32)}
+    rows = Rows(**room)
+    rows.row[: len(awake)] = awake
+    rows.slope[: len(awake)], rows.weight[: len(awake)] = slope[awake], weight[awake]
+    local = np.full(d, -1, dtype=np.int32)
+    local[[3, 7]] = 1, 2
+    features = Features(local, np.zeros(d), np.zeros(d, dtype=np.int64), np.zeros(d))
+    gradient = X.T @ slope
+    wanted = {j for j in range(d) if abs(gradient[j]) > strength and local[j] < 0}
+    with_doubt = (place == UNTOUCHED).mean(), (place == ASLEEP).mean()
+    found, worst = _look(
+        SQUARED_HINGE, matrix, weight if weighted else np.empty(0), rows, len(awake), features,
+        outside, *with_doubt, strength, np.inf, d,
+    )  # fmt: skip
+    assert set(features.candidate[:found].tolist()) == wanted
+    most = max((abs(gradient[j]) - strength for j in wanted), default=0.0)
+    assert worst == pytest.approx(most, abs=1e-12)
+    assert not features.gradient.any()

@@ -111,6 +111,33 @@ def longer(vector, size):
     return out
 
 
+@kernel
+def nth_largest(values, n):
+    """The n-th largest of the values, which change their order: Hoare's quickselect. numpy's would
+    take seconds to compile. O(values), usually."""
+    first, last = 0, values.shape[0] - 1
+    place = n - 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        a, b = first, last
+        while a <= b:
+            while values[a] > pivot:
+                a += 1
+            while values[b] < pivot:
+                b -= 1
+            if a <= b:
+                values[a], values[b] = values[b], values[a]
+                a += 1
+                b -= 1
+        if place <= b:
+            last = b
+        elif place >= a:
+            first = a
+        else:
+            break
+    return values[place]
+
+
 # ---- rows and features join -----------------------------------------------------------------
 
 
@@ -183,7 +210,7 @@ def wake_violators(matrix, members, w, size, weights, rows, n_touched, n_rows, m
             n_rows += 1
     found = n_rows - first
     if found > most:
-        level = np.partition(rows.fresh[first:n_rows], found - most)[found - most]
+        level = nth_largest(rows.fresh[first:n_rows].copy(), most)
     n_rows = first
     for a in range(first, first + found):
         if rows.fresh[a] >= level:

@@ -20,6 +20,7 @@ from longtail.solvers.linear._touched_kernels import (
     local_gradient,
     local_violation,
     longer,
+    nth_largest,
     objective_along,
     refresh,
     sleep,
@@ -190,7 +191,7 @@ def _look(
 @kernel
 def _best_first(found, promise, n, wanted):
     """The `wanted` candidates that promise most come first, in the order in which they stood."""
-    least = np.partition(promise[:n], n - wanted)[n - wanted]
+    least = nth_largest(promise[:n].copy(), wanted)
     ties = wanted
     for q in range(n):
         if promise[q] > least:
