@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
-from longtail.data import make_longtail, read_dataset
+from longtail.data import load_api_docs, make_longtail, read_dataset
 from longtail.errors import ConvergenceWarning, ParameterError
-from longtail.features import RowScaler
+from longtail.features import RowScaler, TextFeatures
 from longtail.runtime.run import Run
 from longtail.solvers import fit_linear
 from longtail.solvers.linear import working_set
@@ -370,7 +370,7 @@ def test_the_nth_largest_is_that_of_a_sorted_list(values, data):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_look_finds_every_violator_whatever_rows_are_awake(seed, weighted):
-    """By brute force: rows awake with any slopes, rows asleep without, the others with one slope."""
+    """By brute force: rows awake with any slopes, rows asleep without one, all others with one."""
     rng = np.random.default_rng(seed)
     n, d = 60, 25
     X = sp.csr_array(np.round(rng.random((n, d)) * (rng.random((n, d)) < 0.3), 2))
@@ -409,3 +409,12 @@ def test_a_look_finds_every_violator_whatever_rows_are_awake(seed, weighted):
     most = max((abs(gradient[j]) - strength for j in wanted), default=0.0)
     assert worst == pytest.approx(most, abs=1e-12)
     assert not features.gradient.any()
+
+
+@pytest.mark.parametrize(("label", "strength"), [(598, 0.331), (265, 0.1)])
+def test_a_tiny_weight_of_the_wrong_sign_is_turned(label, strength):
+    """On these two a weight of 1e-16 once stood in the way, as tiny moves are not made."""
+    docs = load_api_docs()
+    X, target = TextFeatures().fit_transform(docs.texts), sp.csc_array(docs.Y)[:, [label]]
+    fit = fit_linear(X, target, penalty="l1", strength=strength, max_iter=200)
+    assert fit.converged.all()

@@ -216,6 +216,14 @@ class TestChoice:
         ((_, long),) = ProXMLCV(strengths=5, exponents=(0.2,))._grids(X * 10.0)
         assert short.tolist() == long.tolist() == grid.tolist()
 
+    def test_the_estimate_counts_every_fit(self, data):
+        few = ProXMLCV(strengths=(1.0, 0.3), exponents=(0,), folds=2).estimate(*data)
+        many = ProXMLCV(strengths=(1.0, 0.3), exponents=(0, 0.3), folds=2).estimate(*data)
+        assert few.reason.startswith("4 times 25 linear problems")
+        assert many.reason.startswith("8 times 25 linear problems")
+        assert 0 < few.seconds < many.seconds < np.inf
+        assert 0 < few.peak_bytes <= many.peak_bytes
+
     def test_every_exponent_has_a_path_of_its_own(self, data, monkeypatch):
         X, Y = data
         seen = []

@@ -49,6 +49,7 @@ from longtail.parameters import (
 from longtail.runtime.estimates import Estimate, matrix_bytes
 from longtail.runtime.run import Run
 from longtail.solvers import LinearFit, fit_linear
+from longtail.solvers.costs import linear_estimate
 
 GRID = (2.0, 0.1)
 """Strongest and weakest strength of a grid, for rows of unit length."""
@@ -210,11 +211,21 @@ class ProXMLCV(ProXML):
         return rows, given
 
     def _estimate(self, X: sp.csr_array, Y: sp.csr_array) -> Estimate:
-        one = super()._estimate(X, Y)
-        fits = sum(len(grid) for _, grid in self._grids(X)) * self.folds
-        weights = self.folds * (one.model_bytes or 0)
-        more = one.plus(matrix_bytes(X, Y) + weights, (1 - 1 / self.folds) * fits * one.seconds)
-        return replace(more, reason=f"{fits:,} times {one.reason} to choose the strength")
+        counts = points_of_labels(Y)
+        tried = [
+            linear_estimate(
+                X, counts, n_jobs=self.n_jobs,
+                **{**self._problem(X, counts), "strength": l1_strength(X, counts, _as_given(a, b))},
+            )
+            for b, strengths in self._grids(X)
+            for a in strengths.tolist()
+        ]  # fmt: skip
+        largest = max(tried, key=lambda one: one.peak_bytes)
+        weights = self.folds * max(one.model_bytes or 0 for one in tried)
+        seconds = (self.folds - 1) * sum(one.seconds for one in tried)
+        more = largest.plus(matrix_bytes(X, Y) + weights, seconds)
+        fits = len(tried) * self.folds
+        return replace(more, reason=f"{fits:,} times {largest.reason} to choose the strength")
 
     def _fit(self, X: sp.csr_array, Y: sp.csr_array, run: Run, sample_weight: Any = None) -> None:
         grids = self._grids(X)

@@ -62,7 +62,8 @@ def _sweep(
     model, w, gradient, strength, bias_strength, rest, outside, first, size, least, step, product
 ):
     """One round of coordinate descent, without moves that would remove no more than `least` of a
-    slope, unless they end at zero; returns the largest slope that it removed. O(size) per move."""
+    slope, unless they turn a sign or end at zero; returns the largest slope that it removed.
+    O(size) per move."""
     largest = 0.0
     for f in range(first, size):
         now = w[f] + step[f]
@@ -75,7 +76,8 @@ def _sweep(
         else:
             new = _shrunk(h * now - g, strength, h)
         move = new - now
-        if move != 0.0 and (f == 0 or new == 0.0 or abs(move) * h > least):
+        turns = now * new <= 0.0 and now != 0.0  # else a tiny weight may keep the wrong sign
+        if move != 0.0 and (f == 0 or turns or abs(move) * h > least):
             step[f] += move
             for q in range(size):
                 product[unsigned(q)] += move * model[unsigned(f), unsigned(q)]
