@@ -50,7 +50,7 @@ MaxSeconds = Annotated[
 
 
 BY_COUNT = (0.38, 0.18)
-"""The default strength, set on nine real sets; docs/choosing-strength.md has the figures."""
+"""The default strength, set on real sets; docs/choosing-strength.md has the figures."""
 
 
 class ProXML(WeightedFit, IndependentLabels, LinearClassifier):
