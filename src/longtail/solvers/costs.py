@@ -8,6 +8,7 @@ of an ordinary machine: they are right to the order of magnitude.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -202,12 +203,12 @@ def _seconds(
     seconds = LOOK[solver] * X.nnz * len(points)
     if solver == "dual":
         stored = X.nnz / max(X.shape[0], 1)
-        seconds += float((DESCENTS[0] * stored * points + DESCENTS[1] * np.sqrt(points)).sum())
+        seconds += math.fsum(DESCENTS[0] * stored * points + DESCENTS[1] * np.sqrt(points))
     elif solver == "working_set":
         length = np.sqrt(mean_square_length(X))
         long = LONG_ROWS * X.nnz * float(np.clip((length - 1.0) / 3.0, 0.0, 1.0))
         columns = COLUMNS * _usual_column(X) * kept
-        seconds += float((columns + PRODUCTS * kept**2 + long).sum())
+        seconds += math.fsum(columns + PRODUCTS * kept**2 + long)  # in whatever order
     return seconds
 
 

@@ -81,9 +81,9 @@ def test_the_slow_solvers_find_the_same(data, solver):
 
 def test_a_pair_gives_every_label_the_strength_of_its_count(data):
     counts = np.bincount(data.Y.indices, minlength=data.Y.shape[1])
-    model = ProXML(strength=(0.4, 0.3)).fit(data.X, data.Y)
+    model = ProXML(strength=(0.4, 0.3), tol=1e-6).fit(data.X, data.Y)
     for label in np.unique(counts, return_index=True)[1]:
-        alone = ProXML(strength=0.4 * max(counts[label], 1) ** 0.3)
+        alone = ProXML(strength=0.4 * max(counts[label], 1) ** 0.3, tol=1e-6)
         alone.fit(data.X, data.Y[:, [label]])
         assert np.allclose(
             alone.weights_.toarray()[:, 0], model.weights_[:, [label]].toarray()[:, 0], atol=1e-6
